@@ -1,0 +1,105 @@
+import { resolve } from 'node:path';
+import { developmentSecret } from './auth/development-secret.ts';
+import { type AuthSettings, signToken } from './auth/tokens.ts';
+import { type Config, ConfigError, parseConfig } from './config.ts';
+import { startEmbedded } from './db/embedded.ts';
+import { migrate } from './db/migrate.ts';
+import { createLog } from './log.ts';
+import { type Serving, serve } from './serve.ts';
+
+/** Development tokens of the first screen are valid for a day. Seconds. */
+const tokenTtlSeconds = 86_400;
+
+const isLoopback = (host: string) => host === 'localhost' || host === '::1' || /^127(\.[0-9]{1,3}){3}$/.test(host);
+
+/** Which secret or key set verifies tokens. Throws ConfigError where a development secret would be open to others. */
+async function authSettings(config: Config): Promise<AuthSettings & { isDevelopment: boolean }> {
+  if (config.auth.secret !== undefined || config.auth.jwksUrl !== undefined) {
+    return { ...config.auth, isDevelopment: false };
+  }
+  if (config.databaseUrl !== undefined) {
+    throw new ConfigError(
+      'AUTH_SECRET: got nothing; with DATABASE_URL set AUTH_SECRET (32 bytes or more) or AUTH_JWKS_URL.',
+    );
+  }
+  if (!isLoopback(config.host)) {
+    throw new ConfigError(
+      `AUTH_SECRET: got nothing; HOST ${config.host} can be reached by others, so set AUTH_SECRET (32 bytes or more) or AUTH_JWKS_URL.`,
+    );
+  }
+  return { ...config.auth, secret: await developmentSecret(resolve(config.dataDir)), isDevelopment: true };
+}
+
+async function firstScreen(url: string, auth: AuthSettings): Promise<string> {
+  const secret = auth.secret as string;
+  const scope = 'credits:write';
+  const acme = await signToken(secret, { tenant: 'acme', sub: 'alice', scope }, tokenTtlSeconds, auth);
+  const globex = await signToken(secret, { tenant: 'globex', sub: 'bob', scope }, tokenTtlSeconds, auth);
+  const order = (body: string) =>
+    `curl -i ${url}/v1/orders -H "Authorization: Bearer $ACME" -H 'Content-Type: application/json' -H 'Idempotency-Key: k-1' -d '${body}'`;
+  return `
+Tokens for a day, one a tenant:
+
+ACME=${acme}
+GLOBEX=${globex}
+
+An order; the same again (replayed); another body under the same key (409):
+
+${order('{"cents":3000,"item":"pro-plan"}')}
+${order('{"cents":3000,"item":"pro-plan"}')}
+${order('{"cents":9900,"item":"pro-plan"}')}
+
+Ctrl-C stops the server.
+`;
+}
+
+async function main(): Promise<void> {
+  const config = parseConfig(process.env);
+  const auth = await authSettings(config);
+  const log = createLog(config.logLevel, (line) => process.stdout.write(line));
+
+  // The first signal drains, whenever it comes; a second one ends the process without waiting.
+  let serving: Serving | undefined;
+  const signalled = new Promise<NodeJS.Signals>((done) => {
+    let count = 0;
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.on(signal, () => {
+        count += 1;
+        if (count > 1) process.exit(130);
+        done(signal);
+      });
+    }
+  });
+
+  const embedded =
+    config.databaseUrl === undefined ? await startEmbedded({ dataDir: resolve(config.dataDir) }) : undefined;
+  try {
+    const databaseUrl = config.databaseUrl ?? (embedded as { url: string }).url;
+    await migrate(databaseUrl);
+    serving = await serve({ config, databaseUrl, auth, log });
+    process.stdout.write(`retry-safe listens on ${serving.url}\n`);
+    if (auth.isDevelopment) process.stdout.write(await firstScreen(serving.url, auth));
+    log.info('stopping', { signal: await signalled });
+    await serving.stop();
+  } finally {
+    await embedded?.stop();
+  }
+}
+
+try {
+  await main();
+  process.exit(0);
+} catch (error) {
+  process.stderr.write(`${startError(error)}\n`);
+  process.exit(1);
+}
+
+/** One clear sentence for what a newcomer meets; the stack for what nobody foresaw. */
+function startError(error: unknown): string {
+  if (error instanceof ConfigError) return error.message;
+  const { code, port } = error as { code?: string; port?: number };
+  if (code === 'EADDRINUSE') return `PORT: ${port} is taken; stop what listens there or set PORT (0 takes a free one).`;
+  if (code === 'EACCES' && port !== undefined) return `PORT: ${port} is not open to this user; set PORT above 1023.`;
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return 'HOST: this address is not one of this machine.';
+  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+}

@@ -1,0 +1,229 @@
+import type { Database } from '../db/pool.ts';
+import type { Answer, StatementHandler, TransactionHandler, WriteContext } from '../handler.ts';
+import { problemReply } from '../http/problem-reply.ts';
+import { isBodiless, type Reply } from '../http/reply.ts';
+import { type Claim, complete, completeWith, type StoredAnswer } from '../idempotency/claims.ts';
+import { fingerprint } from '../idempotency/fingerprint.ts';
+import {
+  FenceLost,
+  type Keyed,
+  type KeyedAnswer,
+  type KeyedRefusal,
+  type KeyedRequest,
+  type KeyOutcome,
+} from '../idempotency/keyed.ts';
+import { canonicalize } from '../protocol/canonical-json.ts';
+import { formatTag, type TagList } from '../protocol/entity-tag.ts';
+import { type Problem, problem } from '../protocol/errors.ts';
+import type { WriteProcedure } from '../protocol/procedure.ts';
+import type { Head } from './receive.ts';
+
+/** Takes one request off the tenant's budget, or throws 429 `rate_limited`. */
+export type Spend = (tenant: string) => Promise<void>;
+
+/** What a write needs of the process. */
+export type WriteDeps = { readonly db: Database; readonly keyed: Keyed; readonly spend: Spend };
+
+/** One write on its way: all that was decided in memory, before anything is claimed. */
+export type Write = {
+  readonly procedure: WriteProcedure;
+  readonly handler: TransactionHandler<WriteProcedure, unknown> | StatementHandler<WriteProcedure>;
+  readonly head: Head;
+  readonly path: string;
+  readonly query: string;
+  readonly params: Readonly<Record<string, string>>;
+  readonly parsedQuery: Record<string, unknown>;
+  /** The body as it was sent; undefined: none. */
+  readonly sentBody: unknown;
+  /** The body by its schema, or the 422 that is due after everything that goes before it. */
+  readonly body: { readonly body: unknown } | { readonly refusal: Problem };
+  readonly context: Omit<WriteContext, 'key' | 'attempt' | 'now' | 'prefer' | 'refuse'>;
+  readonly clientGone: AbortSignal;
+};
+
+/** A write's end: the answer, and what the log calls the key's part in it. */
+export type WriteEnd = { readonly reply: Reply; readonly keyOutcome: KeyOutcome };
+
+/** A refusal in the key's name, with what the log calls it. Anything else is thrown as it is. */
+export class KeyRefused extends Error {
+  override readonly name = 'KeyRefused';
+  readonly refusal: KeyedRefusal;
+  readonly waitSeconds: number | undefined;
+  constructor(refusal: KeyedRefusal, waitSeconds: number | undefined) {
+    super(refusal.problem.message);
+    this.refusal = refusal;
+    this.waitSeconds = waitSeconds;
+  }
+}
+
+/** Longest wait that `Prefer: wait` is granted, in seconds. */
+const maxWaitSeconds = 30;
+
+/** 428 for a write that must name a version and does not. */
+export function missingCondition(
+  procedure: WriteProcedure,
+  head: Pick<Head, 'ifMatch' | 'ifNoneMatch'>,
+): Problem | undefined {
+  const { condition } = procedure;
+  if (condition === undefined || head.ifMatch.kind !== 'absent') return undefined;
+  if (condition === 'if_match_or_create' && head.ifNoneMatch.kind === 'any') return undefined;
+  return problem('precondition_required');
+}
+
+/** Steps 6 to 10 of a write. Throws problems and KeyRefused. */
+export async function executeWrite(deps: WriteDeps, write: Write): Promise<WriteEnd> {
+  const refusal =
+    missingCondition(write.procedure, write.head) ?? ('refusal' in write.body ? write.body.refusal : undefined);
+  const { key } = write.head;
+  if (refusal !== undefined) return await refuse(deps, write, refusal);
+  if (key === undefined) {
+    const stored = await runUnkeyed(deps, write);
+    return { reply: replyOf(stored), keyOutcome: 'none' };
+  }
+  const request = keyedRequest(write, key);
+  const end = await deps.keyed.run(request, async (claim, owned, signal) => {
+    if (write.procedure.spends) await deps.spend(write.context.tenant);
+    return await runOwned(deps, write, claim, { key, attempt: owned.attempt, now: owned.now, signal });
+  });
+  return settle(end, request.waitMs / 1_000);
+}
+
+/**
+ * A request that memory alone can refuse still gets what its key has stored, is told of an earlier version before a wrong
+ * body, and counts against the rate limit where the route spends: the order of the contract, for requests that lose it time.
+ */
+async function refuse(deps: WriteDeps, write: Write, refusal: Problem): Promise<WriteEnd> {
+  const { key } = write.head;
+  const request = key === undefined ? undefined : keyedRequest(write, key);
+  const before = request && (await deps.keyed.peek(request));
+  if (before !== undefined) return settle(before, 0);
+  if (write.procedure.spends) await deps.spend(write.context.tenant);
+  if (refusal.code !== 'precondition_required') {
+    try {
+      await write.handler.check?.({ params: write.params }, write.context);
+    } catch (error) {
+      // Its twin may have committed between the two looks, and one's own success is not a failed precondition.
+      const after = request && (await deps.keyed.peek(request));
+      if (after !== undefined) return settle(after, 0);
+      throw error;
+    }
+  }
+  throw refusal;
+}
+
+function settle(end: KeyedAnswer | KeyedRefusal, waitSeconds: number): WriteEnd {
+  const granted = end.parked ? waitSeconds : undefined;
+  if ('problem' in end) throw new KeyRefused(end, granted);
+  const reply = replyOf(end.answer);
+  const headers = {
+    ...reply.headers,
+    'Idempotent-Replayed': String(end.outcome === 'replayed'),
+    'Idempotency-Expires': end.expiresAt.toISOString(),
+    ...(granted === undefined ? {} : { 'Preference-Applied': `wait=${granted}` }),
+  };
+  return { reply: { ...reply, headers }, keyOutcome: end.outcome };
+}
+
+function keyedRequest(write: Write, key: string): KeyedRequest {
+  const { procedure, head, path, query, sentBody } = write;
+  return {
+    tenant: write.context.tenant,
+    key,
+    fingerprint: fingerprint({
+      method: procedure.method,
+      path,
+      query: canonicalQuery(query),
+      media_type: head.mediaType,
+      if_match: canonicalTags(head.ifMatch),
+      if_none_match: canonicalTags(head.ifNoneMatch),
+      body: sentBody === undefined ? undefined : canonicalize(sentBody),
+    }),
+    durable: procedure.pays === true,
+    waitMs: Math.min(head.prefer.waitSeconds ?? 0, maxWaitSeconds) * 1_000,
+    clientGone: write.clientGone,
+  };
+}
+
+/** The order of names does not matter, the order of one name's values does. */
+function canonicalQuery(query: string): string {
+  if (query === '') return '';
+  const search = new URLSearchParams(query);
+  search.sort();
+  return search.toString();
+}
+
+/** Without `W/`: gateways rewrite it between tries. */
+function canonicalTags(list: TagList): string | undefined {
+  if (list.kind === 'any') return '*';
+  if (list.kind === 'tags') return list.tags.map((tag) => formatTag({ opaque: tag.opaque, weak: false })).join(',');
+  return undefined;
+}
+
+type Ownership = { key: string | undefined; attempt: number; now: Date; signal: AbortSignal };
+
+function contextOf(write: Write, ownership: Ownership): WriteContext {
+  const { prefer } = write.head;
+  const refusal = (refused: Problem): Answer => {
+    const reply = problemReply(refused, write.context.traceId, true);
+    return { status: reply.status, headers: reply.headers, body: JSON.parse(Buffer.from(reply.body ?? '').toString()) };
+  };
+  return { ...write.context, ...ownership, prefer, refuse: refusal };
+}
+
+function inputOf(write: Write) {
+  return {
+    params: write.params,
+    query: write.parsedQuery,
+    body: 'body' in write.body ? write.body.body : undefined,
+    // Typed per procedure at `mount`; here every handler is called with its own procedure's input.
+  } as never;
+}
+
+/** The owner's work: prepare without a transaction, then writes and completion in one. */
+async function runOwned(deps: WriteDeps, write: Write, claim: Claim, ownership: Ownership): Promise<StoredAnswer> {
+  const { handler } = write;
+  const ctx = contextOf(write, ownership);
+  const input = inputOf(write);
+  if ('statement' in handler) {
+    const { answer, work } = handler.statement(input, ctx);
+    const stored = storedAnswer(answer);
+    if (!(await completeWith(deps.db, claim, stored, work))) throw new FenceLost();
+    return stored;
+  }
+  const prepared = await handler.prepare?.(input, ctx);
+  return await deps.db.transaction(async (tx) => {
+    const stored = storedAnswer(await handler.commit(tx, prepared, input, ctx));
+    if (!(await complete(tx.sql, claim, stored))) throw new FenceLost();
+    return stored;
+  });
+}
+
+async function runUnkeyed(deps: WriteDeps, write: Write): Promise<StoredAnswer> {
+  const { handler } = write;
+  if ('statement' in handler) throw new Error('a one-statement handler needs a key');
+  if (write.procedure.spends) await deps.spend(write.context.tenant);
+  const ctx = contextOf(write, { key: undefined, attempt: 1, now: new Date(), signal: write.context.signal });
+  const input = inputOf(write);
+  const prepared = await handler.prepare?.(input, ctx);
+  return await deps.db.transaction(async (tx) => storedAnswer(await handler.commit(tx, prepared, input, ctx)));
+}
+
+/** Headers that are stored and replayed; everything else belongs to one connection or one try. */
+const storedHeaders = ['Content-Type', 'Location', 'Link', 'ETag', 'Content-Location', 'Cache-Control'] as const;
+
+/** An answer as it is kept: the bytes that every copy of the request will get. */
+export function storedAnswer(answer: Answer): StoredAnswer {
+  const headers: Record<string, string> = {};
+  const hasBody = !isBodiless(answer.status) && answer.body !== undefined;
+  if (hasBody) headers['Content-Type'] = 'application/json';
+  headers['Cache-Control'] = 'no-store';
+  for (const name of storedHeaders) {
+    const value = answer.headers?.[name];
+    if (value !== undefined) headers[name] = value;
+  }
+  return { status: answer.status, headers, body: hasBody ? Buffer.from(JSON.stringify(answer.body)) : null };
+}
+
+function replyOf(stored: StoredAnswer): Reply {
+  return { status: stored.status, headers: stored.headers, body: stored.body };
+}

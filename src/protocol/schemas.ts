@@ -1,0 +1,62 @@
+import * as v from 'valibot';
+import { codePoints, hasForbiddenText } from './text.ts';
+
+/** Text whose length counts Unicode code points and which holds neither U+0000 nor lone surrogates. */
+export function text(minLength: number, maxLength: number) {
+  return v.pipe(
+    v.string(),
+    v.check((value) => hasForbiddenText(value) === undefined, 'must not contain U+0000 or lone surrogates'),
+    v.check((value) => codePoints(value) >= minLength, `must have at least ${minLength} characters`),
+    v.check((value) => codePoints(value) <= maxLength, `must have at most ${maxLength} characters`),
+    v.metadata({ minLength, maxLength }),
+  );
+}
+
+/** A whole number in a range, both ends included. */
+export function integer(min: number, max: number) {
+  return v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max));
+}
+
+/** RFC 3339, UTC, milliseconds. */
+export const time = v.pipe(v.string(), v.isoTimestamp());
+
+/** `?limit&after` of every list. `limit` arrives as text. */
+export const listQuery = {
+  limit: v.optional(
+    v.pipe(
+      v.string(),
+      v.regex(/^[1-9][0-9]{0,2}$/, 'must be a whole number from 1 to 100'),
+      v.transform(Number),
+      v.maxValue(100, 'must be at most 100'),
+    ),
+    '20',
+  ),
+  after: v.optional(v.pipe(v.string(), v.maxLength(512))),
+};
+
+/** `{items, next}`; `next` is an opaque cursor or null. */
+export function list<const S extends v.GenericSchema>(item: S) {
+  return v.strictObject({ items: v.array(item), next: v.nullable(v.string()) });
+}
+
+/** An order as it is answered. */
+export const order = v.strictObject({
+  order_id: v.string(),
+  cents: integer(1, 1_000_000_000),
+  item: v.string(),
+  created_at: time,
+});
+
+/** The body of `POST /v1/orders`; money in cents. */
+export const orderInput = v.strictObject({ cents: integer(1, 1_000_000_000), item: text(1, 200) });
+
+/** What is known of a key; never the stored body. */
+export const keyState = v.strictObject({
+  key: v.string(),
+  state: v.picklist(['in_progress', 'released', 'done', 'expired']),
+  attempt: v.number(),
+  created_at: time,
+  expires_at: time,
+  status: v.nullable(v.number()),
+  location: v.nullable(v.string()),
+});

@@ -1,0 +1,148 @@
+import type { AddressInfo } from 'node:net';
+import { type App, createApp, type OpenRoute } from './app.ts';
+import { type AuthSettings, createAuthenticate } from './auth/tokens.ts';
+import type { Config } from './config.ts';
+import { type Database, openDatabase } from './db/pool.ts';
+import type { Mounted } from './handler.ts';
+import { createHttpServer, defaultLimits } from './http/server.ts';
+import { createKeyed, type Keyed } from './idempotency/keyed.ts';
+import { sweepOnce } from './idempotency/sweep.ts';
+import { takeToken } from './limits/token-bucket.ts';
+import { errorFields, type Log } from './log.ts';
+import { type Loop, startLoop } from './loop.ts';
+import { keyProcedures } from './resources/keys/procedures.ts';
+import { orderProcedures } from './resources/orders/procedures.ts';
+import { createPager } from './resources/page.ts';
+
+/** What a running server is made from; the database is migrated. */
+export type ServeOptions = {
+  readonly config: Config;
+  readonly databaseUrl: string;
+  readonly auth: AuthSettings;
+  readonly log: Log;
+  /** Procedures beside ours, mounted through the same table. */
+  readonly procedures?: (parts: { db: Database; keyed: Keyed }) => readonly Mounted[];
+};
+
+/** A server that listens. */
+export type Serving = {
+  readonly url: string;
+  readonly app: App;
+  readonly db: Database;
+  readonly keyed: Keyed;
+  /** Drains: no new work, running work gets `SHUTDOWN_GRACE_MS`, claims that are left are released; then everything closes. */
+  stop(): Promise<void>;
+};
+
+/** Builds the app over one database, listens and starts the loops. Rejects when the port is taken. */
+export async function serve(options: ServeOptions): Promise<Serving> {
+  const { config, log } = options;
+  const db = openDatabase({
+    url: options.databaseUrl,
+    max: config.dbPoolMax,
+    prepare: config.dbPrepare,
+    queryTimeoutMs: config.dbQueryTimeoutMs,
+  });
+  const keyed = createKeyed(db, config.idempotency, {
+    takenOver: () => log.info('a key was taken over'),
+    fenced: () => log.warn('a late owner was fenced off'),
+    error: (message, error) => log.warn(message, errorFields(error)),
+  });
+  // Cursors are bound to their list by a keyed digest; without a secret of ours the digest still binds, and the tenant
+  // comes from the token in any case.
+  const pager = createPager(options.auth.secret ?? options.auth.jwksUrl ?? '');
+  const app = createApp({
+    procedures: [
+      ...orderProcedures(db, pager),
+      ...keyProcedures(keyed),
+      ...(options.procedures?.({ db, keyed }) ?? []),
+    ],
+    open: healthRoutes(db, () => app.isDraining()),
+    authenticate: createAuthenticate(options.auth),
+    db,
+    keyed,
+    spend: (tenant) => takeToken(db, config.rateLimit, tenant),
+    log,
+    limits: config,
+  });
+  const server = createHttpServer((req, res, expectsContinue) => app.handle(req, res, expectsContinue), {
+    requestTimeoutMs: config.requestTimeoutMs,
+    ...defaultLimits,
+  });
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(config.port, config.host, resolve);
+  }).catch(async (error: unknown) => {
+    await keyed.leases.stop();
+    await db.close(0);
+    throw error;
+  });
+  const { port } = server.address() as AddressInfo;
+  const host = config.host.includes(':') ? `[${config.host}]` : config.host;
+
+  const loops: Loop[] = [
+    startLoop(
+      async () => {
+        const counts = await sweepOnce(db, config.idempotency);
+        return { more: counts.expired + counts.deleted > 0 };
+      },
+      config.idempotency.sweepMs,
+      (error) => log.warn('sweeping keys failed', errorFields(error)),
+    ),
+  ];
+
+  let stopped: Promise<void> | undefined;
+  const stop = async () => {
+    app.drain();
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+    server.closeIdleConnections();
+    await keyed.waitingRoom.stop();
+    await within(config.shutdownGraceMs, app.idle());
+    app.abort(new Error('the server stops'));
+    await keyed.leases.releaseAll(new Error('the server stops')).catch((error: unknown) => {
+      log.warn('claims could not be released; their leases run out', errorFields(error));
+    });
+    // What was aborted answers at once; nothing is waited for longer than this. Milliseconds.
+    await within(500, app.idle());
+    server.closeAllConnections();
+    await closed;
+    await Promise.all(loops.map((loop) => loop.stop()));
+    await keyed.leases.stop();
+    await db.close(1_000);
+  };
+  return { url: `http://${host}:${port}`, app, db, keyed, stop: () => (stopped ??= stop()) };
+}
+
+function healthRoutes(db: Database, isDraining: () => boolean): OpenRoute[] {
+  const reply = (status: number, text: string) => ({
+    status,
+    headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' },
+    body: Buffer.from(`${text}\n`),
+  });
+  return [
+    { path: '/healthz', answer: () => reply(200, 'ok') },
+    {
+      path: '/readyz',
+      async answer() {
+        if (isDraining()) return reply(503, 'draining');
+        const isUp = await db
+          .query((sql) => sql`select 1`)
+          .then(
+            () => true,
+            () => false,
+          );
+        return isUp ? reply(200, 'ready') : reply(503, 'no database');
+      },
+    },
+  ];
+}
+
+/** Resolves when the promise does or the time is up, whichever is first. */
+async function within(ms: number, promise: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeUp = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, ms);
+  });
+  await Promise.race([promise, timeUp]);
+  clearTimeout(timer);
+}
