@@ -69,6 +69,33 @@ export const orders = pgTable(
   ],
 );
 
+/** Documents. A deleted one keeps its row without content, so that a new life goes on counting versions and no old tag matches it. */
+export const docs = pgTable(
+  'docs',
+  {
+    tenant: textC('tenant').notNull(),
+    id: textC('id').notNull(),
+    title: text('title').notNull(),
+    body: text('body').notNull(),
+    version: integer('version').notNull(),
+    createdAt: time('created_at').notNull(),
+    updatedAt: time('updated_at').notNull(),
+    /** The `sub` of the token that wrote this version. */
+    updatedBy: text('updated_by').notNull(),
+    deletedAt: time('deleted_at'),
+  },
+  (t) => [
+    primaryKey({ columns: [t.tenant, t.id] }),
+    index('docs_newest').on(t.tenant, t.createdAt.desc(), t.id.desc()).where(sql`${t.deletedAt} is null`),
+    check('docs_id_syntax', sql`${t.id} ~ '^[A-Za-z0-9_-]{1,64}$'`),
+    check('docs_title_length', sql`char_length(${t.title}) <= 200`),
+    check('docs_body_length', sql`char_length(${t.body}) <= 1000000`),
+    check('docs_version_counts', sql`${t.version} >= 1`),
+    check('docs_deleted_is_empty', sql`${t.deletedAt} is null or (${t.title} = '' and ${t.body} = '')`),
+    check('docs_live_has_title', sql`${t.deletedAt} is not null or char_length(${t.title}) >= 1`),
+  ],
+);
+
 /** One token bucket per tenant: what the routes that spend may still take. */
 export const buckets = pgTable(
   'buckets',

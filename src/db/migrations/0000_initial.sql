@@ -5,6 +5,25 @@ CREATE TABLE "buckets" (
 	CONSTRAINT "buckets_never_negative" CHECK ("buckets"."tokens" >= 0)
 );
 --> statement-breakpoint
+CREATE TABLE "docs" (
+	"tenant" text COLLATE "C" NOT NULL,
+	"id" text COLLATE "C" NOT NULL,
+	"title" text NOT NULL,
+	"body" text NOT NULL,
+	"version" integer NOT NULL,
+	"created_at" timestamp (3) with time zone NOT NULL,
+	"updated_at" timestamp (3) with time zone NOT NULL,
+	"updated_by" text NOT NULL,
+	"deleted_at" timestamp (3) with time zone,
+	CONSTRAINT "docs_tenant_id_pk" PRIMARY KEY("tenant","id"),
+	CONSTRAINT "docs_id_syntax" CHECK ("docs"."id" ~ '^[A-Za-z0-9_-]{1,64}$'),
+	CONSTRAINT "docs_title_length" CHECK (char_length("docs"."title") <= 200),
+	CONSTRAINT "docs_body_length" CHECK (char_length("docs"."body") <= 1000000),
+	CONSTRAINT "docs_version_counts" CHECK ("docs"."version" >= 1),
+	CONSTRAINT "docs_deleted_is_empty" CHECK ("docs"."deleted_at" is null or ("docs"."title" = '' and "docs"."body" = '')),
+	CONSTRAINT "docs_live_has_title" CHECK ("docs"."deleted_at" is not null or char_length("docs"."title") >= 1)
+);
+--> statement-breakpoint
 CREATE TABLE "idem" (
 	"tenant" text COLLATE "C" NOT NULL,
 	"key" text COLLATE "C" NOT NULL,
@@ -39,4 +58,5 @@ CREATE TABLE "orders" (
 	CONSTRAINT "orders_item_length" CHECK (char_length("orders"."item") between 1 and 200)
 );
 --> statement-breakpoint
+CREATE INDEX "docs_newest" ON "docs" USING btree ("tenant","created_at" DESC NULLS LAST,"id" DESC NULLS LAST) WHERE "docs"."deleted_at" is null;--> statement-breakpoint
 CREATE INDEX "idem_sweep" ON "idem" USING btree ("sweep_at");
