@@ -5,7 +5,7 @@ export type JsonResult =
   | { readonly kind: 'value'; readonly value: unknown }
   | { readonly kind: 'invalid'; readonly reason: string };
 
-// With ignoreBOM the mark stays in the text, where it is no JSON.
+// With ignoreBOM the mark stays in the text, where it is seen and refused.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Reads a body as JSON in UTF-8; refuses what `parseJsonText` refuses, an empty body, a byte order mark and bytes that are no UTF-8. */
@@ -16,6 +16,9 @@ export function parseJson(bytes: Uint8Array): JsonResult {
     text = utf8.decode(bytes);
   } catch {
     return { kind: 'invalid', reason: 'The body is not valid UTF-8.' };
+  }
+  if (text.startsWith('\ufeff')) {
+    return { kind: 'invalid', reason: 'The body begins with a byte order mark; send UTF-8 without one.' };
   }
   return parseJsonText(text);
 }
