@@ -1,0 +1,154 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import type { TestContext } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { signToken } from '../../src/auth/tokens.ts';
+import { parseConfig } from '../../src/config.ts';
+import { createLog } from '../../src/log.ts';
+import { type ServeOptions, type Serving, serve } from '../../src/serve.ts';
+import { createTestDatabase } from './database.ts';
+
+/** The secret of every test server. */
+export const testSecret = 'a secret for tests that is long enough';
+
+/** What a request of a test is made of; everything has a default. */
+export type CallOptions = {
+  tenant?: string;
+  sub?: string;
+  scope?: string;
+  /** Replaces the signed token. Null: none. */
+  token?: string | null;
+  key?: string;
+  headers?: Record<string, string>;
+  /** Sent as JSON; a string is sent as it is. */
+  body?: unknown;
+  signal?: AbortSignal;
+};
+
+/** An answer, read whole. */
+export type Called = {
+  status: number;
+  headers: Headers;
+  text: string;
+  /** The body as JSON; undefined when there is none. */
+  json: any;
+};
+
+/** Sends one request to a server, as a client would. */
+export async function call(baseUrl: string, line: string, options: CallOptions = {}): Promise<Called> {
+  const [method = 'GET', path = '/'] = line.split(' ');
+  const token = options.token === undefined ? await testToken(options) : options.token;
+  const headers: Record<string, string> = { ...(token === null ? {} : { authorization: `Bearer ${token}` }) };
+  if (options.key !== undefined) headers['idempotency-key'] = options.key;
+  if (options.body !== undefined) headers['content-type'] = 'application/json';
+  Object.assign(headers, options.headers);
+  const body = typeof options.body === 'string' ? options.body : JSON.stringify(options.body);
+  const response = await fetch(baseUrl + path, {
+    method,
+    headers,
+    ...(body === undefined ? {} : { body }),
+    ...(options.signal === undefined ? {} : { signal: options.signal }),
+  });
+  const text = await response.text();
+  const isJson = /json/.test(response.headers.get('content-type') ?? '');
+  return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined };
+}
+
+/** A bearer token that test servers accept. */
+export function testToken(who: { tenant?: string; sub?: string; scope?: string } = {}): Promise<string> {
+  const claims = { tenant: who.tenant ?? 'acme', sub: who.sub ?? 'alice' };
+  return signToken(testSecret, who.scope === undefined ? claims : { ...claims, scope: who.scope }, 3_600);
+}
+
+/** A server in this process. */
+export type TestServer = Serving & {
+  readonly databaseUrl: string;
+  /** Its log, one parsed line each. */
+  readonly logLines: Record<string, unknown>[];
+  call(line: string, options?: CallOptions): Promise<Called>;
+};
+
+/** What a test server is made from; `env` is the server's configuration as variables. */
+export type TestServerOptions = {
+  env?: Record<string, string>;
+  /** A database to share; default: one of its own. */
+  databaseUrl?: string;
+  procedures?: NonNullable<ServeOptions['procedures']>;
+};
+
+/** Starts a server in this process on a fresh database; both are gone after the test. */
+export async function startServer(t: TestContext, options: TestServerOptions = {}): Promise<TestServer> {
+  const databaseUrl = options.databaseUrl ?? (await freshDatabase(t));
+  const logLines: Record<string, unknown>[] = [];
+  const config = parseConfig({ PORT: '0', LLM_SIM_LATENCY_MS: '20', ...options.env });
+  const serving = await serve({
+    config,
+    databaseUrl,
+    auth: { secret: testSecret },
+    log: createLog(config.logLevel, (line) => logLines.push(JSON.parse(line) as Record<string, unknown>)),
+    ...(options.procedures === undefined ? {} : { procedures: options.procedures }),
+  });
+  t.after(() => serving.stop());
+  return { ...serving, databaseUrl, logLines, call: (line, callOptions) => call(serving.url, line, callOptions) };
+}
+
+/** A migrated database that is dropped after the test. */
+export async function freshDatabase(t: TestContext): Promise<string> {
+  const database = await createTestDatabase();
+  t.after(() => database.drop());
+  return database.url;
+}
+
+/** A server as a process of its own, which can be killed and stopped. */
+export type ServerProcess = {
+  readonly url: string;
+  readonly child: ChildProcess;
+  readonly output: string[];
+  call(line: string, options?: CallOptions): Promise<Called>;
+  /** Sends the signal and resolves with the exit code (null: ended by the signal). */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+};
+
+const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const projectDir = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Starts the real program (or `entry`, a script of the test that serves and prints the same first line) with these variables. */
+export async function startProcess(
+  t: TestContext,
+  env: Record<string, string>,
+  entry: string = mainFile,
+): Promise<ServerProcess> {
+  const child = spawn(process.execPath, ['--import', 'tsx', entry], {
+    cwd: projectDir,
+    env: { ...process.env, PORT: '0', AUTH_SECRET: testSecret, LLM_SIM_LATENCY_MS: '20', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const output: string[] = [];
+  const exited = once(child, 'exit') as Promise<[number | null]>;
+  t.after(async () => {
+    child.kill('SIGCONT');
+    child.kill('SIGKILL');
+    await exited;
+  });
+  createInterface({ input: child.stderr as NodeJS.ReadableStream }).on('line', (line) => output.push(line));
+  const url = await new Promise<string>((resolve, reject) => {
+    createInterface({ input: child.stdout as NodeJS.ReadableStream }).on('line', (line) => {
+      output.push(line);
+      const listening = /listens on (\S+)/.exec(line)?.[1];
+      if (listening !== undefined) resolve(listening);
+    });
+    void exited.then(([code]) => reject(new Error(`the server ended with ${code}:\n${output.join('\n')}`)));
+  });
+  return {
+    url,
+    child,
+    output,
+    call: (line, options) => call(url, line, options),
+    async end(signal) {
+      child.kill(signal);
+      const [code] = await exited;
+      return code;
+    },
+  };
+}
