@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Authenticate } from './auth/tokens.ts';
 import type { Database } from './db/pool.ts';
@@ -26,6 +26,7 @@ import { parseBody, parseQuery } from './pipeline/validate.ts';
 import { executeWrite, KeyRefused, missingCondition, type Spend } from './pipeline/write.ts';
 import { problem } from './protocol/errors.ts';
 import { formatTraceparent, parseTraceparent } from './protocol/trace-context.ts';
+import { random } from './random.ts';
 
 /** A route that needs no token and no database of its own: health, metrics, documents. */
 export type OpenRoute = { readonly path: string; readonly answer: (req: IncomingMessage) => Promise<Reply> | Reply };
@@ -219,10 +220,10 @@ export function createApp(parts: AppParts): App {
       running += 1;
       // 1. Trace.
       const parent = parseTraceparent(req.headersDistinct.traceparent ?? []);
-      const traceId = parent?.traceId ?? randomBytes(16).toString('hex');
+      const traceId = parent?.traceId ?? random(16).toString('hex');
       const traceparent = formatTraceparent({
         traceId,
-        parentId: randomBytes(8).toString('hex'),
+        parentId: random(8).toString('hex'),
         flags: parent?.flags ?? 1,
       });
       const trail: Trail = { route: 'none', keyOutcome: 'none' };

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { tenantDigest } from '../../auth/tenant-digest.ts';
 import type { Database } from '../../db/pool.ts';
 import { type Mounted, mount } from '../../handler.ts';
@@ -6,6 +5,7 @@ import { contract } from '../../protocol/contract.ts';
 import { problem } from '../../protocol/errors.ts';
 import { formatId, formatUuidV7, idRandomBytes, parseId } from '../../protocol/uuid.ts';
 import { formatVersionTag } from '../../protocol/version-tag.ts';
+import { random } from '../../random.ts';
 import { listBinding, type Pager, pageAnswer } from '../page.ts';
 import { findOrder, insertOrder, listOrders, type OrderRow } from './store.ts';
 
@@ -16,7 +16,7 @@ export function orderProcedures(db: Database, pager: Pager): Mounted[] {
   return [
     mount(contract.createOrder, {
       statement({ body }, { tenant, now }) {
-        const id = formatUuidV7(now.getTime(), randomBytes(idRandomBytes));
+        const id = formatUuidV7(now.getTime(), random(idRandomBytes));
         const order: OrderRow = { id, cents: body.cents, item: body.item, created_at: now };
         return {
           answer: { status: 201, headers: { Location: `/v1/orders/${formatId(prefix, id)}` }, body: orderItem(order) },
