@@ -10,6 +10,7 @@ import { sweepOnce } from './idempotency/sweep.ts';
 import { takeToken } from './limits/token-bucket.ts';
 import { errorFields, type Log } from './log.ts';
 import { type Loop, startLoop } from './loop.ts';
+import { problem } from './protocol/errors.ts';
 import { keyProcedures } from './resources/keys/procedures.ts';
 import { orderProcedures } from './resources/orders/procedures.ts';
 import { createPager } from './resources/page.ts';
@@ -98,8 +99,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     server.closeIdleConnections();
     await keyed.waitingRoom.stop();
     await within(config.shutdownGraceMs, app.idle());
-    app.abort(new Error('the server stops'));
-    await keyed.leases.releaseAll(new Error('the server stops')).catch((error: unknown) => {
+    // Work that is aborted ends in this error, unless it has a better one.
+    const stopping = problem('unavailable', { retryAfterMs: 1_000, message: 'The server is stopping: send it again.' });
+    app.abort(stopping);
+    await keyed.leases.releaseAll(stopping).catch((error: unknown) => {
       log.warn('claims could not be released; their leases run out', errorFields(error));
     });
     // What was aborted answers at once; nothing is waited for longer than this. Milliseconds.

@@ -18,6 +18,7 @@ import {
   stillRunning,
   takeOver,
 } from './claims.ts';
+import { FenceLost } from './fence-lost.ts';
 import { differingParts } from './fingerprint.ts';
 import { createLeaseKeeper, type LeaseKeeper } from './lease-keeper.ts';
 import { createWaitingRoom, type WaitingRoom } from './waiting-room.ts';
@@ -55,11 +56,6 @@ export type KeyedRefusal = {
 
 /** The work of one owner: must commit its writes and `complete` the claim in one transaction, or throw and leave nothing. */
 export type Work = (claim: Claim, owned: Owned, signal: AbortSignal) => Promise<StoredAnswer>;
-
-/** Thrown by the work when completion finds that the claim is not ours: everything rolls back. */
-export class FenceLost extends Error {
-  override readonly name = 'FenceLost';
-}
 
 /** Events worth counting. */
 export type KeyedEvents = {
@@ -133,8 +129,10 @@ export function createKeyed(db: Database, settings: IdempotencySettings, events:
     try {
       const answer = await work(ours, owned, lease.signal);
       return { outcome, answer, expiresAt: owned.expiresAt, parked };
-    } catch (error) {
-      if (error instanceof FenceLost) {
+    } catch (thrown) {
+      // Work that a stop has cut short ends in what the stop says, not in how the work noticed.
+      const error: unknown = lease.signal.reason instanceof ProblemClass ? lease.signal.reason : thrown;
+      if (error instanceof FenceLost || lease.signal.reason instanceof FenceLost) {
         events.fenced();
         return await lookAgain(request, parked);
       }
@@ -171,7 +169,11 @@ export function createKeyed(db: Database, settings: IdempotencySettings, events:
       let parked = false;
       for (let tries = 0; tries < maxTries; ) {
         const ours: Claim = { tenant, key, fencingToken: randomUUID() };
-        const outcome = await claim({ ...ours, fingerprint, durable });
+        const outcome = await claim({ ...ours, fingerprint, durable }).catch((error: unknown) => {
+          // The statement may have been done all the same: whoever retries need not wait for that lease.
+          void release(db, [ours]).catch(() => {});
+          throw error;
+        });
         if (outcome.kind === 'claimed') return await own(request, ours, outcome.owned, 'first', parked, work);
         if (outcome.kind === 'gone') await removeGone(db, settings, tenant, key);
         if (outcome.kind !== 'held') {

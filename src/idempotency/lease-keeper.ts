@@ -1,5 +1,6 @@
 import type { Database } from '../db/pool.ts';
 import { type Claim, release, renew } from './claims.ts';
+import { FenceLost } from './fence-lost.ts';
 
 /** A claim under renewal. */
 export type HeldLease = {
@@ -44,7 +45,8 @@ export function createLeaseKeeper(
       due.map((entry) => entry.claim),
     );
     for (const { claim, abort } of due) {
-      if (!ours.has(claim.fencingToken) && held.has(claim.fencingToken)) abort.abort(new Error('the claim was lost'));
+      if (!ours.has(claim.fencingToken) && held.has(claim.fencingToken))
+        abort.abort(new FenceLost('the claim was lost'));
     }
   };
 

@@ -3,15 +3,9 @@ import type { Answer, StatementHandler, TransactionHandler, WriteContext } from 
 import { problemReply } from '../http/problem-reply.ts';
 import { isBodiless, type Reply } from '../http/reply.ts';
 import { type Claim, complete, completeWith, type StoredAnswer } from '../idempotency/claims.ts';
+import { FenceLost } from '../idempotency/fence-lost.ts';
 import { fingerprint } from '../idempotency/fingerprint.ts';
-import {
-  FenceLost,
-  type Keyed,
-  type KeyedAnswer,
-  type KeyedRefusal,
-  type KeyedRequest,
-  type KeyOutcome,
-} from '../idempotency/keyed.ts';
+import type { Keyed, KeyedAnswer, KeyedRefusal, KeyedRequest, KeyOutcome } from '../idempotency/keyed.ts';
 import { canonicalize } from '../protocol/canonical-json.ts';
 import { formatTag, type TagList } from '../protocol/entity-tag.ts';
 import { type Problem, problem } from '../protocol/errors.ts';
