@@ -47,9 +47,9 @@ export function fingerprint(parts: RequestParts): Buffer {
   return bytes;
 }
 
-/** The parts in which two fingerprints differ; none: the same request. Throws RangeError for a recipe this build does not know. */
-export function differingParts(stored: Uint8Array, sent: Uint8Array): Part[] {
-  if (stored[0] !== recipe || stored.length !== length) throw new RangeError('fingerprint of an unknown recipe');
+/** The parts in which two fingerprints differ; none: the same request. Undefined: stored by a recipe this build does not know. */
+export function differingParts(stored: Uint8Array, sent: Uint8Array): Part[] | undefined {
+  if (stored[0] !== recipe || stored.length !== length) return undefined;
   const differing: Part[] = [];
   let offset = 1;
   for (const [part, size] of layout) {

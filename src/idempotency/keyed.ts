@@ -101,6 +101,8 @@ export function createKeyed(db: Database, settings: IdempotencySettings, events:
       return { outcome: 'expired', problem: expired, parked };
     }
     const differs = differingParts(row.fingerprint, request.fingerprint);
+    // Bound by a newer build in the middle of a rolling deploy: another process, or this one once renewed, can tell.
+    if (differs === undefined) throw problem('unavailable', { retryAfterMs: inProgressRetryMs });
     if (differs.length > 0) {
       const reused = problem('idempotency_key_reused', { shouldRetry: false, members: { differs } });
       return { outcome: 'reused', problem: reused, parked };
