@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
@@ -7,6 +8,7 @@ import { signToken } from '../../src/auth/tokens.ts';
 import { parseConfig } from '../../src/config.ts';
 import { createLog } from '../../src/log.ts';
 import { type ServeOptions, type Serving, serve } from '../../src/serve.ts';
+import { atEnd } from './cleanup.ts';
 import { createTestDatabase } from './database.ts';
 
 /** The secret of every test server. */
@@ -32,6 +34,7 @@ export type Called = {
   headers: Headers;
   text: string;
   /** The body as JSON; undefined when there is none. */
+  // biome-ignore lint/suspicious/noExplicitAny: a test asserts on whatever is there.
   json: any;
 };
 
@@ -77,7 +80,7 @@ export type TestServerOptions = {
   procedures?: NonNullable<ServeOptions['procedures']>;
 };
 
-/** Starts a server in this process on a fresh database; both are gone after the test. */
+/** Starts a server in this process on a fresh database; both are gone after the test, which fails if it leaves something running. */
 export async function startServer(t: TestContext, options: TestServerOptions = {}): Promise<TestServer> {
   const databaseUrl = options.databaseUrl ?? (await freshDatabase(t));
   const logLines: Record<string, unknown>[] = [];
@@ -89,15 +92,32 @@ export async function startServer(t: TestContext, options: TestServerOptions = {
     log: createLog(config.logLevel, (line) => logLines.push(JSON.parse(line) as Record<string, unknown>)),
     ...(options.procedures === undefined ? {} : { procedures: options.procedures }),
   });
-  t.after(() => serving.stop());
+  atEnd(t, async () => {
+    try {
+      await assertNothingLeaks(serving);
+    } finally {
+      await serving.stop();
+    }
+  });
   return { ...serving, databaseUrl, logLines, call: (line, callOptions) => call(serving.url, line, callOptions) };
 }
 
 /** A migrated database that is dropped after the test. */
 export async function freshDatabase(t: TestContext): Promise<string> {
   const database = await createTestDatabase();
-  t.after(() => database.drop());
+  atEnd(t, () => database.drop());
   return database.url;
+}
+
+/** After a test no request runs, no claim is held, nobody is parked and no database session is in use. */
+async function assertNothingLeaks(serving: Serving): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error('a request is still running after the test')), 3_000);
+  });
+  await Promise.race([serving.app.idle(), late]).finally(() => clearTimeout(timer));
+  assert.equal(serving.keyed.leases.count(), 0, 'a claim is still held after the test');
+  assert.equal(serving.keyed.waitingRoom.count(), 0, 'a duplicate is still parked after the test');
 }
 
 /** A server as a process of its own, which can be killed and stopped. */
@@ -126,7 +146,7 @@ export async function startProcess(
   });
   const output: string[] = [];
   const exited = once(child, 'exit') as Promise<[number | null]>;
-  t.after(async () => {
+  atEnd(t, async () => {
     child.kill('SIGCONT');
     child.kill('SIGKILL');
     await exited;
