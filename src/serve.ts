@@ -11,6 +11,7 @@ import { takeToken } from './limits/token-bucket.ts';
 import { errorFields, type Log } from './log.ts';
 import { type Loop, startLoop } from './loop.ts';
 import { problem } from './protocol/errors.ts';
+import { creditProcedures } from './resources/credits/procedures.ts';
 import { keyProcedures } from './resources/keys/procedures.ts';
 import { orderProcedures } from './resources/orders/procedures.ts';
 import { createPager } from './resources/page.ts';
@@ -55,6 +56,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const app = createApp({
     procedures: [
       ...orderProcedures(db, pager),
+      ...creditProcedures(db, pager),
       ...keyProcedures(keyed),
       ...(options.procedures?.({ db, keyed }) ?? []),
     ],

@@ -1,5 +1,6 @@
 import { sql } from 'drizzle-orm';
 import {
+  bigint,
   check,
   doublePrecision,
   index,
@@ -9,6 +10,7 @@ import {
   smallint,
   text,
   timestamp,
+  unique,
   uuid,
 } from 'drizzle-orm/pg-core';
 import { bytea, textC } from './columns.ts';
@@ -105,4 +107,75 @@ export const buckets = pgTable(
     refilledAt: timestamp('refilled_at', { withTimezone: true }).notNull(),
   },
   (t) => [check('buckets_never_negative', sql`${t.tokens} >= 0`)],
+);
+
+const micros = (name: string) => bigint(name, { mode: 'number' });
+
+/** What a tenant has: the sum of its ledger, and how much of what it once had is held now. */
+export const balances = pgTable(
+  'balances',
+  {
+    tenant: textC('tenant').primaryKey(),
+    balanceMicros: micros('balance_micros').notNull(),
+    heldMicros: micros('held_micros').notNull(),
+  },
+  (t) => [
+    check('balances_never_negative', sql`${t.balanceMicros} >= 0 and ${t.heldMicros} >= 0`),
+    // What JSON carries exactly.
+    check('balances_exact_in_json', sql`${t.balanceMicros} + ${t.heldMicros} <= 9007199254740991`),
+  ],
+);
+
+/** Every movement of credits, never changed. The unique key makes a second hold, release or charge for one source impossible. */
+export const ledger = pgTable(
+  'ledger',
+  {
+    tenant: textC('tenant').notNull(),
+    /** UUIDv7 whose milliseconds are `created_at`, so that the primary key is the order of the list. */
+    id: uuid('id').notNull(),
+    kind: text('kind', { enum: ['credit', 'hold', 'release', 'charge'] }).notNull(),
+    amountMicros: micros('amount_micros').notNull(),
+    sourceType: text('source_type', { enum: ['credit', 'job', 'rewrite'] }).notNull(),
+    sourceId: textC('source_id').notNull(),
+    /** Of a release: calls that were sent and whose outcome nobody knows; they may have cost more than was charged. */
+    unknownAttempts: integer('unknown_attempts').notNull().default(0),
+    createdAt: time('created_at').notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.tenant, t.id] }),
+    unique('ledger_once_per_source').on(t.tenant, t.sourceType, t.sourceId, t.kind),
+    check(
+      'ledger_sign',
+      sql`case ${t.kind} when 'credit' then ${t.amountMicros} > 0 when 'release' then ${t.amountMicros} >= 0 when 'hold' then ${t.amountMicros} <= 0 when 'charge' then ${t.amountMicros} < 0 else false end`,
+    ),
+    check(
+      'ledger_source_known',
+      sql`(${t.kind} = 'credit') = (${t.sourceType} = 'credit') and ${t.sourceType} in ('credit', 'job', 'rewrite')`,
+    ),
+    check(
+      'ledger_unknown_attempts_count',
+      sql`${t.unknownAttempts} >= 0 and (${t.kind} = 'release' or ${t.unknownAttempts} = 0)`,
+    ),
+  ],
+);
+
+/** Holds that are open: gone once released. A job's ends with the job; a rewrite's has a time by which its owner is dead. */
+export const holds = pgTable(
+  'holds',
+  {
+    tenant: textC('tenant').notNull(),
+    sourceType: text('source_type', { enum: ['job', 'rewrite'] }).notNull(),
+    sourceId: textC('source_id').notNull(),
+    amountMicros: micros('amount_micros').notNull(),
+    /** The idempotency key of the request that holds: a later owner of the key releases what an earlier one left. */
+    requestKey: textC('request_key'),
+    /** Null: no time of its own, the source's end releases it. */
+    expiresAt: timestamp('expires_at', { withTimezone: true }),
+  },
+  (t) => [
+    primaryKey({ columns: [t.tenant, t.sourceType, t.sourceId] }),
+    index('holds_expiry').on(t.expiresAt).where(sql`${t.expiresAt} is not null`),
+    index('holds_request').on(t.tenant, t.requestKey).where(sql`${t.requestKey} is not null`),
+    check('holds_not_negative', sql`${t.amountMicros} >= 0`),
+  ],
 );

@@ -27,6 +27,23 @@ export const contract = {
     tag: true,
     answers: { 200: s.order },
   }),
+  addCredits: procedure({
+    method: 'POST',
+    path: '/v1/credits',
+    summary: 'Add model credits to the tenant.',
+    scope: 'credits:write',
+    key: 'required',
+    body: s.creditInput,
+    answers: { 201: s.ledgerEntry },
+  }),
+  listLedger: procedure({
+    method: 'GET',
+    path: '/v1/ledger',
+    summary: 'See the credits: the balance, what is held, and every entry, newest first.',
+    tag: true,
+    query: s.listQuery,
+    answers: { 200: s.ledger },
+  }),
   getIdempotencyKey: procedure({
     method: 'GET',
     path: '/v1/idempotency-keys/{key}',

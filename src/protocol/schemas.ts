@@ -50,6 +50,28 @@ export const order = v.strictObject({
 /** The body of `POST /v1/orders`; money in cents. */
 export const orderInput = v.strictObject({ cents: integer(1, 1_000_000_000), item: text(1, 200) });
 
+/** The body of `POST /v1/credits`; money in micros (10^-6 of the currency). */
+export const creditInput = v.strictObject({ amount_micros: integer(1, 1_000_000_000_000) });
+
+/** A movement of credits: what leaves the balance is negative. */
+export const ledgerEntry = v.strictObject({
+  entry_id: v.string(),
+  kind: v.picklist(['credit', 'hold', 'release', 'charge']),
+  amount_micros: v.pipe(v.number(), v.integer()),
+  source_type: v.picklist(['credit', 'job', 'rewrite']),
+  source_id: v.string(),
+  /** On a release, where there are any: calls that were sent and whose outcome nobody knows. */
+  unknown_attempts: v.optional(integer(1, 2_147_483_647)),
+  created_at: time,
+});
+
+/** A page of the ledger; `balance_micros` is the sum of all amounts, `held_micros` the holds not yet released. */
+export const ledger = v.strictObject({
+  balance_micros: v.number(),
+  held_micros: v.number(),
+  ...list(ledgerEntry).entries,
+});
+
 /** What is known of a key; never the stored body. */
 export const keyState = v.strictObject({
   key: v.string(),
