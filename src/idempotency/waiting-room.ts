@@ -5,12 +5,13 @@ import { startLoop } from '../loop.ts';
 export type WaitingRoom = {
   /**
    * Parks until the key may have moved on, `timeoutMs` have passed or `signal` aborts; without a database connection.
-   * False: there is no room, answer at once.
+   * False: there is no room, or the server is stopping: answer at once.
    */
   park(tenant: string, key: string, timeoutMs: number, signal: AbortSignal): Promise<boolean>;
   /** A claim of this process has ended: whoever waits for it is woken at once. */
   wake(tenant: string, key: string): void;
   count(): number;
+  /** Wakes everybody; from now on nobody is parked. */
   stop(): Promise<void>;
 };
 
@@ -27,6 +28,7 @@ export function createWaitingRoom(
   const parked = new Map<string, Set<() => void>>();
   let count = 0;
   let loop: Loop | undefined;
+  let stopped = false;
 
   const wakeName = (name: string) => {
     for (const leave of parked.get(name) ?? []) leave();
@@ -42,7 +44,7 @@ export function createWaitingRoom(
 
   return {
     park(tenant, key, timeoutMs, signal) {
-      if (count >= maxParked || signal.aborted) return Promise.resolve(false);
+      if (stopped || count >= maxParked || signal.aborted) return Promise.resolve(false);
       const name = nameOfKey(tenant, key);
       loop ??= startLoop(pollOnce, pollMs, onError);
       return new Promise((resolve) => {
@@ -65,6 +67,7 @@ export function createWaitingRoom(
     wake: (tenant, key) => wakeName(nameOfKey(tenant, key)),
     count: () => count,
     async stop() {
+      stopped = true;
       for (const name of [...parked.keys()]) wakeName(name);
       await loop?.stop();
     },

@@ -133,6 +133,9 @@ export type ServerProcess = {
 const mainFile = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const projectDir = fileURLToPath(new URL('../..', import.meta.url));
 
+/** A script that serves the slow procedures of `stage.ts` in a process of its own. */
+export const slowServerFile = fileURLToPath(new URL('./slow-server.ts', import.meta.url));
+
 /** Starts the real program (or `entry`, a script of the test that serves and prints the same first line) with these variables. */
 export async function startProcess(
   t: TestContext,

@@ -42,24 +42,24 @@ export const payProcedure = procedure({ ...slowProcedure, path: '/v1/test/pay', 
 /** `PUT /v1/test/slow`: the same, where a key is accepted and not required. */
 export const putProcedure = procedure({ ...slowProcedure, method: 'PUT', key: 'accepted' });
 
-/** A fresh stage on which no key has a part yet: each request just places its order. */
-export function createStage(): Stage {
+/** A fresh stage. A key without a part of its own plays the `usual` one: by default it just places its order. */
+export function createStage(usual: Play = {}): Stage {
   const plays = new Map<string, Play>();
   const counts = new Map<string, number>();
   const handler = {
     async prepare(_input: unknown, ctx: WriteContext): Promise<undefined> {
       const key = ctx.key ?? 'none';
       counts.set(key, (counts.get(key) ?? 0) + 1);
-      await plays.get(key)?.prepare?.(ctx);
+      await (plays.get(key) ?? usual).prepare?.(ctx);
       return undefined;
     },
     async commit(tx: Tx, _prepared: undefined, input: { body: { cents: number } }, ctx: WriteContext): Promise<Answer> {
-      const play = plays.get(ctx.key ?? 'none');
-      await play?.before?.(tx, ctx);
+      const play = plays.get(ctx.key ?? 'none') ?? usual;
+      await play.before?.(tx, ctx);
       const id = randomUUID();
       await tx.sql`insert into orders (tenant, id, cents, item, created_at)
         values (${ctx.tenant}, ${id}, ${input.body.cents}, 'slow', ${ctx.now})`;
-      const answer = await play?.after?.(tx, ctx);
+      const answer = await play.after?.(tx, ctx);
       return answer ?? { status: 201, headers: { Location: `/v1/test/${id}` }, body: { order_id: id } };
     },
   };
