@@ -59,6 +59,8 @@ export type Database = {
 /** Opens the pool; connections are made when they are needed. */
 export function openDatabase(options: DatabaseOptions): Database {
   const { url, max, prepare, queryTimeoutMs } = options;
+  // Whoever still lives has cut its transaction by then.
+  const silenceMs = 2 * queryTimeoutMs;
   const hosts = hostsOf(url);
   const idle: Session[] = [];
   const line = createWaitingLine<Session>(queryTimeoutMs, () => unavailable('wait'));
@@ -73,7 +75,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const fresh = (): Session => {
     open += 1;
     counters.opened += 1;
-    return openSession({ url, prepare, ...(hosts[host % hosts.length] as { host: string; port: number }) });
+    return openSession({ url, prepare, silenceMs, ...(hosts[host % hosts.length] as { host: string; port: number }) });
   };
 
   const take = (): Session | Promise<Session> => {
@@ -125,7 +127,7 @@ export function openDatabase(options: DatabaseOptions): Database {
           if (used.transaction) used.transaction.failed ??= failure;
           session.onLost = undefined;
           counters.lost += 1;
-          session.cut(reason === 'deadline' ? sent : undefined);
+          
           reject(failure);
         };
         session.onLost = (cause) => giveUp('lost', cause);

@@ -8,7 +8,14 @@ const keepAliveSeconds = 10;
 const cancelMs = 1_000;
 
 /** Where to connect: one host of the URL. */
-export type Target = { readonly url: string; readonly host: string; readonly port: number; readonly prepare: boolean };
+export type Target = {
+  readonly url: string;
+  readonly host: string;
+  readonly port: number;
+  readonly prepare: boolean;
+  /** After so long without a word inside a transaction, Postgres ends the session. Milliseconds. */
+  readonly silenceMs: number;
+};
 
 /** The server process behind a session, as a cancel request names it. */
 export type Backend = { readonly pid: number; readonly secret: number };
@@ -22,6 +29,8 @@ export type Backend = { readonly pid: number; readonly secret: number };
  */
 export type Session = {
   readonly sql: postgres.Sql;
+  /** The statement that begins a transaction. */
+  readonly begin: string;
   readonly openedAt: number;
   /** Why it can't be used any more. */
   readonly lost: Error | undefined;
@@ -78,6 +87,9 @@ export function openSession(target: Target): Session {
 
   const session: Session = {
     sql,
+    // The last resort against an owner that stops or vanishes with its locks held. Not a parameter of the connection:
+    // PgBouncer refuses those, and another client may have the session next.
+    begin: `begin; set local idle_in_transaction_session_timeout = ${target.silenceMs}`,
     openedAt: performance.now(),
     get lost() {
       return lost;

@@ -45,7 +45,7 @@ export async function runTransaction<T>(
   work: (tx: Tx) => Promise<T>,
 ): Promise<T> {
   // Not awaited: BEGIN travels with the first statement. Should it fail, the session is lost and so is all that follows.
-  const begin = session.sql.unsafe('begin').execute() as unknown as DriverQuery;
+  const begin = session.sql.unsafe(session.begin).execute() as unknown as DriverQuery;
   state.begin = begin;
   begin.catch((error: unknown) => {
     state.failed ??= error;

@@ -37,33 +37,42 @@ export async function holdTransaction(
   return { release };
 }
 
-/** Where a transaction of the server is made to stop: when its last statement is done and COMMIT is being executed. */
+/** Names the lock of `holdCompletions`; any number. */
 const gateKey = 4_711;
 
-/**
- * Makes every transaction that completes a claim (of `key` alone where one is given) stop in its COMMIT until `release`: a deferred trigger takes a lock that
- * the test holds. `arrived` resolves when `count` of them are there.
- */
-export async function holdCommits(
-  t: TestContext,
-  databaseUrl: string,
-  key?: string,
-): Promise<Hold & { arrived(count?: number): Promise<void> }> {
+/** A place where transactions of the server stop. */
+export type Stop = Hold & {
+  /** Resolves when one of them is there. */
+  arrived(): Promise<void>;
+};
+
+/** Makes every transaction that completes a claim (of `key` alone where one is given) stop in its COMMIT until `release`. */
+export function holdCommits(t: TestContext, databaseUrl: string, key?: string): Promise<Stop> {
+  return holdCompletions(t, databaseUrl, 'deferrable initially deferred', key);
+}
+
+/** Makes every transaction that completes a claim stop in the UPDATE that does so, until `release`. */
+export function holdUpdates(t: TestContext, databaseUrl: string): Promise<Stop> {
+  return holdCompletions(t, databaseUrl, '', undefined);
+}
+
+/** A trigger takes a lock that the test holds; a deferred one does so when COMMIT is executed. */
+async function holdCompletions(t: TestContext, databaseUrl: string, when: string, key?: string): Promise<Stop> {
   const sql = testSql(t, databaseUrl);
   await sql.unsafe(`
-    create or replace function stop_in_commit() returns trigger language plpgsql as $$
+    create function stop_here() returns trigger language plpgsql as $$
     begin perform pg_advisory_xact_lock_shared(${gateKey}); return null; end $$;
-    drop trigger if exists stop_in_commit on idem;
-    create constraint trigger stop_in_commit after update on idem deferrable initially deferred
-      for each row when (new.state = 'done'${key === undefined ? '' : ` and new.key = '${key}'`}) execute function stop_in_commit();`);
+    create constraint trigger stop_here after update on idem ${when}
+      for each row when (new.state = 'done'${key === undefined ? '' : ` and new.key = '${key}'`})
+      execute function stop_here();`);
   const held = await holdTransaction(t, databaseUrl, (gate) => gate`select pg_advisory_xact_lock(${gateKey})`);
   return {
     release: held.release,
-    arrived: (count = 1) =>
+    arrived: () =>
       until(async () => {
         const rows = await sql`select 1 from pg_locks where locktype = 'advisory' and objid = ${gateKey} and not granted
           and database = (select oid from pg_database where datname = current_database())`;
-        return rows.length >= count;
+        return rows.length > 0;
       }),
   };
 }
