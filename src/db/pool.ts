@@ -127,7 +127,7 @@ export function openDatabase(options: DatabaseOptions): Database {
           if (used.transaction) used.transaction.failed ??= failure;
           session.onLost = undefined;
           counters.lost += 1;
-          
+          session.cut(reason === 'deadline' ? sent : undefined);
           reject(failure);
         };
         session.onLost = (cause) => giveUp('lost', cause);
