@@ -149,7 +149,7 @@ export function createApp(parts: AppParts): App {
       const input = { params, query: parseQuery(target, query), body: undefined } as never;
       const reply = await executeRead(procedure, handler as never, input, context(head));
       if ('status' in reply) return reply;
-      const headers = { ...reply.headers, ...everyHeader(req, trace.traceId) };
+      const headers = withEveryHeader(req, reply.headers, trace.traceId);
       await streamReply(res, headers, reply.stream, req.method === 'HEAD', leaving.signal);
       return undefined;
     }
@@ -164,7 +164,7 @@ export function createApp(parts: AppParts): App {
       params,
       parsedQuery: parseQuery(target, query),
       sentBody,
-      body: procedure.body === undefined ? { body: undefined } : parseBody(procedure.body, sentBody),
+      body: parseBody(procedure, sentBody),
       context: context(head),
       clientGone: clientGone.signal,
     });
@@ -188,7 +188,7 @@ export function createApp(parts: AppParts): App {
     if (head.key !== undefined && (await parts.keyed.lookUp(ctx.tenant, head.key)) !== undefined) return;
     const missing = missingCondition(procedure, head);
     if (missing !== undefined) throw missing;
-    if ('check' in handler) await handler.check?.({ params }, ctx);
+    if ('check' in handler) await handler.check?.({ params }, ctx, 'before_body');
   };
 
   const answerPreflight = (req: IncomingMessage, allow: readonly string[]): Reply | undefined => {
@@ -196,7 +196,7 @@ export function createApp(parts: AppParts): App {
     if (req.method !== 'OPTIONS' || origin === undefined || parts.limits.corsOrigins.length === 0) return undefined;
     return {
       status: 204,
-      headers: { ...preflightHeaders(parts.limits.corsOrigins, origin, allow), Vary: 'Origin' },
+      headers: preflightHeaders(parts.limits.corsOrigins, origin, allow),
       body: null,
     };
   };
@@ -263,13 +263,17 @@ export function createApp(parts: AppParts): App {
     abort: (reason) => stopping.abort(reason),
   };
 
-  function everyHeader(req: IncomingMessage, traceId: string): Record<string, string> {
-    return { ...corsHeaders(parts.limits.corsOrigins, req.headers.origin), 'X-Trace-Id': traceId };
+  function withEveryHeader(req: IncomingMessage, headers: Reply['headers'], traceId: string): Record<string, string> {
+    return {
+      ...headers,
+      ...corsHeaders(parts.limits.corsOrigins, req.headers.origin, headers.Vary),
+      'X-Trace-Id': traceId,
+    };
   }
 
   function send(req: IncomingMessage, res: ServerResponse, reply: Reply, traceId: string): void {
     const closes = leaving.signal.aborted || reply.status === 408 || reply.status === 413;
-    const headers = { ...reply.headers, ...everyHeader(req, traceId), ...(closes ? { Connection: 'close' } : {}) };
+    const headers = { ...withEveryHeader(req, reply.headers, traceId), ...(closes ? { Connection: 'close' } : {}) };
     sendReply(res, { ...reply, headers }, req.method === 'HEAD');
     if (reply.status === 408 || reply.status === 413) linger(req);
   }

@@ -48,12 +48,15 @@ export type ReadHandler<P extends ReadProcedure> = {
   read(input: Input<P>, ctx: Context): Promise<Answer>;
 };
 
+/** When preconditions are checked apart from the write: the request is refused anyway, or its body is not there yet. */
+export type CheckMoment = 'refused' | 'before_body';
+
 type Checks<P extends WriteProcedure> = {
   /**
    * Judges the preconditions against the current state by a read alone and throws 404 or 412. Asked only when the request
    * is to be refused anyway (a stale tag comes before an invalid body) or before a body is sent (`Expect: 100-continue`).
    */
-  check?(input: Pick<Input<P>, 'params'>, ctx: Context): Promise<void>;
+  check?(input: Pick<Input<P>, 'params'>, ctx: Context, moment: CheckMoment): Promise<void>;
 };
 
 /** A write: `prepare` may be slow and has no transaction; `commit` is short and has one, which also completes the claim. */

@@ -12,6 +12,7 @@ import { errorFields, type Log } from './log.ts';
 import { type Loop, startLoop } from './loop.ts';
 import { problem } from './protocol/errors.ts';
 import { creditProcedures } from './resources/credits/procedures.ts';
+import { docProcedures } from './resources/docs/procedures.ts';
 import { keyProcedures } from './resources/keys/procedures.ts';
 import { orderProcedures } from './resources/orders/procedures.ts';
 import { createPager } from './resources/page.ts';
@@ -56,6 +57,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const app = createApp({
     procedures: [
       ...orderProcedures(db, pager),
+      ...docProcedures(db, pager),
       ...creditProcedures(db, pager),
       ...keyProcedures(keyed),
       ...(options.procedures?.({ db, keyed }) ?? []),

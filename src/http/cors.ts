@@ -34,10 +34,19 @@ function isAllowed(origins: readonly string[], origin: string): boolean {
   return origins.includes('*') || origins.includes(origin);
 }
 
-/** CORS headers of an ordinary answer; none when no origin is configured or none was sent. Tokens travel in a header, so credentials are never allowed. */
-export function corsHeaders(origins: readonly string[], origin: string | undefined): Record<string, string> {
-  if (origins.length === 0 || origin === undefined || !isAllowed(origins, origin)) return {};
-  return { 'Access-Control-Allow-Origin': origin, 'Access-Control-Expose-Headers': exposedHeaders.join(', ') };
+/**
+ * CORS headers of any answer, which may have a `Vary` already; none when no origin is configured. Tokens travel in a header,
+ * so credentials are never allowed. Every answer varies by Origin, also to those who sent none: a cache must not give it to a page.
+ */
+export function corsHeaders(
+  origins: readonly string[],
+  origin: string | undefined,
+  vary: string | undefined,
+): Record<string, string> {
+  if (origins.length === 0) return {};
+  const Vary = vary === undefined ? 'Origin' : `${vary}, Origin`;
+  if (origin === undefined || !isAllowed(origins, origin)) return { Vary };
+  return { Vary, 'Access-Control-Allow-Origin': origin, 'Access-Control-Expose-Headers': exposedHeaders.join(', ') };
 }
 
 /** Headers of the answer to a preflight for a path with these methods. */

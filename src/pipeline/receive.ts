@@ -35,8 +35,10 @@ export function checkBodyHeaders(route: ApiRoute, req: IncomingMessage, maxBodyB
   const isPlain = encoding === undefined || encoding.trim().toLowerCase() === 'identity';
   if (media?.essence !== route.mediaType || !media.isUtf8 || !isPlain) {
     const accepts = route.mounted.procedure.method === 'PATCH' ? 'Accept-Patch' : 'Accept';
+    const isJsonPatch = media?.essence === 'application/json-patch+json';
+    const hint = isJsonPatch ? ' It holds the new values themselves (RFC 7396), not operations.' : '';
     throw problem('unsupported_media_type', {
-      message: `Send the body as ${route.mediaType} in UTF-8, without Content-Encoding.`,
+      message: `Send the body as ${route.mediaType} in UTF-8, without Content-Encoding.${hint}`,
       headers: { [accepts]: route.mediaType },
     });
   }

@@ -1,5 +1,7 @@
 import * as v from 'valibot';
 import { type Problem, problem } from '../protocol/errors.ts';
+import type { WriteProcedure } from '../protocol/procedure.ts';
+import { relativeOperationHint } from '../protocol/relative-operation.ts';
 import type { ApiRoute } from './route.ts';
 
 /** Issues told at most: enough to correct a body, not enough to amplify one. */
@@ -23,14 +25,18 @@ export function parseQuery(route: ApiRoute, query: string): Record<string, unkno
   throw problem('invalid_query', { members: { issues: issuesOf(parsed.issues) } });
 }
 
-/** The parsed body, or a 422 `invalid_body` to be thrown when its turn comes. */
+/** The parsed body, or a 422 `invalid_body` to be thrown when its turn comes. A patch that is refused gets a hint. */
 export function parseBody(
-  schema: v.GenericSchema,
+  procedure: WriteProcedure,
   value: unknown,
 ): { readonly body: unknown } | { readonly refusal: Problem } {
-  const parsed = v.safeParse(schema, value);
-  if (parsed.success) return { body: parsed.output };
-  return { refusal: problem('invalid_body', { members: { issues: issuesOf(parsed.issues) } }) };
+  if (procedure.body === undefined) return { body: undefined };
+  // To valibot an array is an object, and one without members satisfies a schema without required ones.
+  const parsed = Array.isArray(value) ? undefined : v.safeParse(procedure.body, value);
+  if (parsed?.success) return { body: parsed.output };
+  const issues = parsed === undefined ? [issue('', 'must be an object')] : issuesOf(parsed.issues);
+  const hint = procedure.mediaType === 'application/merge-patch+json' ? relativeOperationHint(value) : undefined;
+  return { refusal: problem('invalid_body', { ...(hint && { message: hint }), members: { issues } }) };
 }
 
 function issuesOf(issues: readonly v.BaseIssue<unknown>[]) {

@@ -1,4 +1,5 @@
-import type { Database } from '../db/pool.ts';
+import type { Database, Tx } from '../db/pool.ts';
+import { SERIALIZATION_FAILURE, sqlstateOf } from '../db/sqlstate.ts';
 import type { Answer, StatementHandler, TransactionHandler, WriteContext } from '../handler.ts';
 import { problemReply } from '../http/problem-reply.ts';
 import { isBodiless, type Reply } from '../http/reply.ts';
@@ -94,7 +95,7 @@ async function refuse(deps: WriteDeps, write: Write, refusal: Problem): Promise<
   if (write.procedure.spends) await deps.spend(write.context.tenant);
   if (refusal.code !== 'precondition_required') {
     try {
-      await write.handler.check?.({ params: write.params }, write.context);
+      await write.handler.check?.({ params: write.params }, write.context, 'refused');
     } catch (error) {
       // Its twin may have committed between the two looks, and one's own success is not a failed precondition.
       const after = request && (await deps.keyed.peek(request));
@@ -185,7 +186,7 @@ async function runOwned(deps: WriteDeps, write: Write, claim: Claim, ownership: 
     return stored;
   }
   const prepared = await handler.prepare?.(input, ctx);
-  return await deps.db.transaction(async (tx) => {
+  return await transaction(deps.db, async (tx) => {
     const stored = storedAnswer(await handler.commit(tx, prepared, input, ctx));
     if (!(await complete(tx.sql, claim, stored))) throw new FenceLost();
     return stored;
@@ -199,7 +200,23 @@ async function runUnkeyed(deps: WriteDeps, write: Write): Promise<StoredAnswer> 
   const ctx = contextOf(write, { key: undefined, attempt: 1, now: new Date(), signal: write.context.signal });
   const input = inputOf(write);
   const prepared = await handler.prepare?.(input, ctx);
-  return await deps.db.transaction(async (tx) => storedAnswer(await handler.commit(tx, prepared, input, ctx)));
+  return await transaction(deps.db, async (tx) => storedAnswer(await handler.commit(tx, prepared, input, ctx)));
+}
+
+/**
+ * Tries of one transaction. Under read committed the first is the only one; on a server whose default is stricter, whoever
+ * waited for a faster writer fails with 40001, and learns only from a fresh snapshot what is there now.
+ */
+const maxTries = 5;
+
+async function transaction<T>(db: Database, work: (tx: Tx) => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await db.transaction(work);
+    } catch (error) {
+      if (tries === maxTries || sqlstateOf(error) !== SERIALIZATION_FAILURE) throw error;
+    }
+  }
 }
 
 /** Headers that are stored and replayed; everything else belongs to one connection or one try. */

@@ -50,6 +50,50 @@ export const order = v.strictObject({
 /** The body of `POST /v1/orders`; money in cents. */
 export const orderInput = v.strictObject({ cents: integer(1, 1_000_000_000), item: text(1, 200) });
 
+const jobStatus = v.picklist(['queued', 'running', 'succeeded', 'failed', 'cancelled', 'dead']);
+
+/** What a model is asked in the background: what a delivery carries. */
+export const jobPayload = v.strictObject({
+  prompt: text(1, 1_000_000),
+  max_tokens: v.optional(integer(1, 4_096), 512),
+});
+
+/** The body of `POST /v1/jobs`. */
+export const jobInput = v.strictObject({ kind: v.literal('generate'), ...jobPayload.entries });
+
+/** What was used, as the provider says, else counted. */
+export const usage = v.strictObject({
+  prompt_tokens: v.number(),
+  completion_tokens: v.number(),
+  /** Calls that were sent and whose outcome nobody knows. */
+  unknown_attempts: v.number(),
+});
+
+/** A job as it is answered. */
+export const job = v.strictObject({
+  job_id: v.string(),
+  kind: v.literal('generate'),
+  status: jobStatus,
+  /** Calls that were sent. */
+  attempts: v.number(),
+  max_attempts: v.number(),
+  /** The text, once succeeded. */
+  result: v.nullable(v.string()),
+  error: v.nullable(v.strictObject({ code: v.string(), message: v.string() })),
+  usage,
+  cost_micros: v.number(),
+  version: v.number(),
+  etag: v.string(),
+  created_at: time,
+  updated_at: time,
+});
+
+/** `?limit&after&status` of `GET /v1/jobs`. */
+export const jobListQuery = { ...listQuery, status: v.optional(jobStatus) };
+
+/** `?after` of a job's events: the number behind which to go on; like `Last-Event-ID`, which wins if it is larger. */
+export const eventsQuery = { after: v.optional(v.string()) };
+
 /** The body of `POST /v1/credits`; money in micros (10^-6 of the currency). */
 export const creditInput = v.strictObject({ amount_micros: integer(1, 1_000_000_000_000) });
 
@@ -71,6 +115,32 @@ export const ledger = v.strictObject({
   held_micros: v.number(),
   ...list(ledgerEntry).entries,
 });
+
+/** The syntax of a document's id, which a client may choose. */
+export const docId = /^[A-Za-z0-9_-]{1,64}$/;
+
+const docTitle = text(1, 200);
+const docBody = text(0, 1_000_000);
+
+/** A document as lists show it. */
+export const docItem = v.strictObject({
+  id: v.pipe(v.string(), v.regex(docId)),
+  title: v.string(),
+  version: integer(1, 2_147_483_647),
+  etag: v.string(),
+  created_at: time,
+  updated_at: time,
+  updated_by: v.string(),
+});
+
+/** A document as it is answered. */
+export const doc = v.strictObject({ ...docItem.entries, body: v.string() });
+
+/** What is written as a document. */
+export const docInput = v.strictObject({ title: docTitle, body: docBody });
+
+/** A merge patch of a document: the members that change. Neither can be removed. */
+export const docPatch = v.strictObject({ title: v.optional(docTitle), body: v.optional(docBody) });
 
 /** What is known of a key; never the stored body. */
 export const keyState = v.strictObject({
