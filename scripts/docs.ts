@@ -1,0 +1,44 @@
+import { readFile, writeFile } from 'node:fs/promises';
+import { parseArgs } from 'node:util';
+import { contract } from '../src/protocol/contract.ts';
+import { apiMarkdown } from '../src/reference/api-page.ts';
+import { errorsMarkdown } from '../src/reference/errors-page.ts';
+
+const usage = `Usage: npm run docs [-- --check]
+
+Writes the derived pages: docs/api.md and docs/errors.md.
+  --check    write nothing; exit 1 when a page is not what would be written
+`;
+
+/** The derived pages by path. */
+const pages: Readonly<Record<string, string>> = {
+  'docs/api.md': apiMarkdown(contract),
+  'docs/errors.md': errorsMarkdown(),
+};
+
+function readArguments() {
+  try {
+    return parseArgs({
+      options: { check: { type: 'boolean', default: false }, help: { type: 'boolean', short: 'h', default: false } },
+    }).values;
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n\n${usage}`);
+    process.exit(2);
+  }
+}
+
+const options = readArguments();
+if (options.help) {
+  process.stdout.write(usage);
+  process.exit(0);
+}
+let stale = 0;
+for (const [path, text] of Object.entries(pages)) {
+  const url = new URL(`../${path}`, import.meta.url);
+  const current = await readFile(url, 'utf8').catch(() => '');
+  if (current === text) continue;
+  stale += 1;
+  if (options.check) process.stderr.write(`${path} is stale: npm run docs writes it again\n`);
+  else await writeFile(url, text);
+}
+process.exit(options.check && stale > 0 ? 1 : 0);

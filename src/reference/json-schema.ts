@@ -1,0 +1,31 @@
+import { type ConversionConfig, toJsonSchema } from '@valibot/to-json-schema';
+import type * as v from 'valibot';
+
+type Json = Record<string, unknown>;
+
+const config: ConversionConfig = {
+  target: 'openapi-3.0',
+  // Checks in code (well-formed text) have no counterpart in JSON Schema; lengths are told as metadata.
+  errorMode: 'ignore',
+  overrideAction({ valibotAction, jsonSchema }) {
+    if (valibotAction.type !== 'metadata') return undefined;
+    const { minLength, maxLength } = (
+      valibotAction as unknown as { metadata: { minLength?: number; maxLength?: number } }
+    ).metadata;
+    return {
+      ...jsonSchema,
+      ...(minLength === undefined ? {} : { minLength }),
+      ...(maxLength === undefined ? {} : { maxLength }),
+    };
+  },
+};
+
+/** A schema as JSON Schema 2020-12, as OpenAPI 3.1 embeds it; `input`: what a client may send, `output`: what it gets. */
+export function jsonSchema(schema: v.GenericSchema, mode: 'input' | 'output'): Json {
+  const { $schema: _, ...converted } = toJsonSchema(schema, {
+    ...config,
+    target: 'draft-2020-12',
+    typeMode: mode,
+  }) as Json;
+  return converted;
+}
