@@ -1,7 +1,7 @@
 import { trimBlanks } from './field-value.ts';
 import { parseHttpDate } from './http-date.ts';
 
-/** A minute less a millisecond: openai-node drops a wait of 60,000 ms and more, and backs off as it likes. */
+/** A minute less a millisecond: many generated SDKs (older openai-node among them) drop a wait of 60,000 ms and more and back off as they like. */
 const maxMs = 59_999;
 
 /** As RFC 9111 §1.2.2 caps delta-seconds. */

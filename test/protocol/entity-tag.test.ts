@@ -43,6 +43,8 @@ test('a malformed tag list is invalid as a whole', () => {
     ['a blank after W/', ['W/ "x"']],
     ['W without a slash', ['W"x"']],
     ['unquoted', ['x']],
+    ['opened by another character', ['x"', 'xy"']],
+    ['weak and opened by another character', ['W/x"']],
     ['unterminated', ['"x']],
     ['one quote', ['"']],
     ['unterminated after a good one', ['"x", "y']],
@@ -63,7 +65,7 @@ test('a malformed tag list is invalid as a whole', () => {
     ['a tab inside', ['"a\tb"']],
     ['a control character inside', ['"a\u0001"']],
     ['DEL inside', ['"a\u007f"']],
-    ['beyond latin1', ['"漢"']],
+    ['beyond latin1', ['"\u0100"']],
     ['a good one before a bad one', ['"x", y']],
     ['15 kB of commas', [','.repeat(15_000)]],
   ];

@@ -83,6 +83,7 @@ test('a patch of absolute values gets no hint', () => {
     '{"views":-1}',
     '{"a":null}',
     '[]',
+    '[{"a":1}]',
     '["op"]',
     'null',
     '"x"',

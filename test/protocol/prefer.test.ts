@@ -27,12 +27,13 @@ test('the preferences wait and return are read from Prefer, everything else in i
     ['both on two lines', ['return=representation', 'wait=5'], { waitSeconds: 5, returnRepresentation: true }],
     ['among others', ['respond-async, foo="a, wait=1; b"; x="return=representation", wait=5'], wait(5)],
     ['an escaped quote does not end the quotes', ['foo="a\\", wait=1", wait=5'], wait(5)],
+    ['no blank after the comma', ['foo,wait=5'], wait(5)],
     ['empty members', [',, wait=5,'], wait(5)],
     ['as a parameter of another', ['foo; wait=5; return=representation'], none],
     ['quotes left open', ['foo="a, wait=5'], none],
     ['quotes left open end with the line', ['foo="a', 'wait=5'], wait(5)],
     ['a name that begins alike', ['waiting=5, returned=representation'], none],
-    ['no equals sign', ['wait 5'], none],
+    ['no equals sign', ['wait 55'], none],
   ];
   for (const [title, lines, prefer] of cases) assert.deepEqual(parsePrefer(lines), prefer, title);
 });
@@ -47,5 +48,6 @@ test('of a preference that is there twice the first counts, even when it is of n
   assert.deepEqual(parsePrefer(['wait=5, wait=9']), wait(5));
   assert.deepEqual(parsePrefer(['wait=5', 'Wait=9']), wait(5));
   assert.deepEqual(parsePrefer(['wait=x, wait=9']), none);
+  assert.deepEqual(parsePrefer(['wait, wait=9']), none);
   assert.deepEqual(parsePrefer(['return=minimal, return=representation']), none);
 });

@@ -72,6 +72,10 @@ test('a Retry-After that is neither seconds nor a real date is ignored', () => {
     'Wed, 29 Feb 1995 08:49:37 GMT',
     'Sun, 06-Nov-94 08:49:37 GMT',
     'Sunday, 06-Nov-1994 08:49:37 GMT',
+    'on Sun, 06 Nov 1994 08:49:37 GMT',
+    'on Sunday, 06-Nov-94 08:49:37 GMT',
+    'on Sun Nov  6 08:49:37 1994',
+    'Sunday, 06-Nov-94 08:49:37 GMT!',
     'Sun Nov 6 08:49:37 1994',
     'Sun Nov  6 08:49:37 1994 GMT',
   ]) {

@@ -26,6 +26,7 @@ test('a malformed traceparent is no traceparent', () => {
     ['two lines', [`00-${traceId}-${parentId}-01`, `00-${traceId}-${parentId}-01`]],
     ['empty', ['']],
     ['version ff', [`ff-${traceId}-${parentId}-01`]],
+    ['junk in front', [`x00-${traceId}-${parentId}-01`]],
     ['version of one digit', [`0-${traceId}-${parentId}-01`]],
     ['version in capitals', [`CC-${traceId}-${parentId}-01`]],
     ['an all-zero trace', [`00-${'0'.repeat(32)}-${parentId}-01`]],
