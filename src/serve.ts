@@ -1,18 +1,26 @@
 import type { AddressInfo } from 'node:net';
-import { type App, createApp, type OpenRoute } from './app.ts';
+import { type App, createApp } from './app.ts';
 import { type AuthSettings, createAuthenticate } from './auth/tokens.ts';
 import type { Config } from './config.ts';
+import { seedCredits } from './credits/books.ts';
+import { releaseExpiredOnce } from './credits/holds.ts';
 import { type Database, openDatabase } from './db/pool.ts';
 import type { Mounted } from './handler.ts';
 import { createHttpServer, defaultLimits } from './http/server.ts';
 import { createKeyed, type Keyed } from './idempotency/keyed.ts';
 import { sweepOnce } from './idempotency/sweep.ts';
 import { takeToken } from './limits/token-bucket.ts';
+import { createOpenAiProvider } from './llm/openai.ts';
+import type { Provider } from './llm/provider.ts';
+import { createSimulatedProvider } from './llm/simulated.ts';
 import { errorFields, type Log } from './log.ts';
 import { type Loop, startLoop } from './loop.ts';
+import { healthRoutes, referenceRoutes } from './open-routes.ts';
+import { contract } from './protocol/contract.ts';
 import { problem } from './protocol/errors.ts';
 import { creditProcedures } from './resources/credits/procedures.ts';
 import { docProcedures } from './resources/docs/procedures.ts';
+import { type Jobs, startJobs } from './resources/jobs/jobs.ts';
 import { keyProcedures } from './resources/keys/procedures.ts';
 import { orderProcedures } from './resources/orders/procedures.ts';
 import { createPager } from './resources/page.ts';
@@ -25,6 +33,10 @@ export type ServeOptions = {
   readonly log: Log;
   /** Procedures beside ours, mounted through the same table. */
   readonly procedures?: (parts: { db: Database; keyed: Keyed }) => readonly Mounted[];
+  /** The model; default: what the configuration names. */
+  readonly provider?: Provider;
+  /** Credits in micros that tenants are given once, at the first start. */
+  readonly seedCredits?: Readonly<Record<string, number>>;
 };
 
 /** A server that listens. */
@@ -33,7 +45,8 @@ export type Serving = {
   readonly app: App;
   readonly db: Database;
   readonly keyed: Keyed;
-  /** Drains: no new work, running work gets `SHUTDOWN_GRACE_MS`, claims that are left are released; then everything closes. */
+  readonly jobs: Jobs;
+  /** Drains: no new work, jobs go back to the queue at once, running work gets `SHUTDOWN_GRACE_MS`, claims that are left are released; then everything closes. */
   stop(): Promise<void>;
 };
 
@@ -54,15 +67,30 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   // Cursors are bound to their list by a keyed digest; without a secret of ours the digest still binds, and the tenant
   // comes from the token in any case.
   const pager = createPager(options.auth.secret ?? options.auth.jwksUrl ?? '');
+  if (options.seedCredits !== undefined) await seedCredits(db, options.seedCredits);
+  const jobs = startJobs({
+    db,
+    listenUrl: config.dbPrepare ? options.databaseUrl : undefined,
+    provider: options.provider ?? providerOf(config),
+    pager,
+    log,
+    settings: {
+      ...config.jobs,
+      timeoutMs: config.llm.timeoutMs,
+      priceMicrosPerToken: config.llm.priceMicrosPerToken,
+      sweepMs: config.idempotency.sweepMs,
+    },
+  });
   const app = createApp({
     procedures: [
       ...orderProcedures(db, pager),
       ...docProcedures(db, pager),
+      ...jobs.procedures,
       ...creditProcedures(db, pager),
       ...keyProcedures(keyed),
       ...(options.procedures?.({ db, keyed }) ?? []),
     ],
-    open: healthRoutes(db, () => app.isDraining()),
+    open: [...healthRoutes(db, () => app.isDraining()), ...referenceRoutes(contract)],
     authenticate: createAuthenticate(options.auth),
     db,
     keyed,
@@ -78,6 +106,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     server.once('error', reject);
     server.listen(config.port, config.host, resolve);
   }).catch(async (error: unknown) => {
+    await jobs.stop();
     await keyed.leases.stop();
     await db.close(0);
     throw error;
@@ -94,6 +123,11 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       config.idempotency.sweepMs,
       (error) => log.warn('sweeping keys failed', errorFields(error)),
     ),
+    startLoop(
+      async () => ({ more: (await releaseExpiredOnce(db)).released > 0 }),
+      config.idempotency.sweepMs,
+      (error) => log.warn('releasing holds of dead owners failed', errorFields(error)),
+    ),
   ];
 
   let stopped: Promise<void> | undefined;
@@ -101,6 +135,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     app.drain();
     const closed = new Promise<void>((resolve) => server.close(() => resolve()));
     server.closeIdleConnections();
+    const handedBack = jobs.stop();
     await keyed.waitingRoom.stop();
     await within(config.shutdownGraceMs, app.idle());
     // Work that is aborted ends in this error, unless it has a better one.
@@ -113,35 +148,11 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     await within(500, app.idle());
     server.closeAllConnections();
     await closed;
-    await Promise.all(loops.map((loop) => loop.stop()));
+    await Promise.all([handedBack, ...loops.map((loop) => loop.stop())]);
     await keyed.leases.stop();
     await db.close(1_000);
   };
-  return { url: `http://${host}:${port}`, app, db, keyed, stop: () => (stopped ??= stop()) };
-}
-
-function healthRoutes(db: Database, isDraining: () => boolean): OpenRoute[] {
-  const reply = (status: number, text: string) => ({
-    status,
-    headers: { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' },
-    body: Buffer.from(`${text}\n`),
-  });
-  return [
-    { path: '/healthz', answer: () => reply(200, 'ok') },
-    {
-      path: '/readyz',
-      async answer() {
-        if (isDraining()) return reply(503, 'draining');
-        const isUp = await db
-          .query((sql) => sql`select 1`)
-          .then(
-            () => true,
-            () => false,
-          );
-        return isUp ? reply(200, 'ready') : reply(503, 'no database');
-      },
-    },
-  ];
+  return { url: `http://${host}:${port}`, app, db, keyed, jobs, stop: () => (stopped ??= stop()) };
 }
 
 /** Resolves when the promise does or the time is up, whichever is first. */
