@@ -1,7 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-
 /** A running background loop. */
 export type Loop = {
+  /** Ends the pause: a round begins now, or right after the one that is running. */
+  wake(): void;
   /** Stops it; resolves when the round that is running has ended. */
   stop(): Promise<void>;
 };
@@ -17,19 +17,37 @@ export function startLoop(
 ): Loop {
   const stopping = new AbortController();
   const { signal } = stopping;
+  let isWoken = false;
+  let endPause = () => {};
+  const pause = () =>
+    new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, everyMs);
+      timer.unref();
+      endPause = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
   const run = async () => {
     while (!signal.aborted) {
+      isWoken = false;
       const { more } = await once(signal).catch((error: unknown) => {
         if (!signal.aborted) onError(error);
         return { more: false };
       });
-      if (!more) await sleep(everyMs, undefined, { signal, ref: false }).catch(() => {});
+      if (!more && !isWoken && !signal.aborted) await pause();
     }
+  };
+  const wake = () => {
+    isWoken = true;
+    endPause();
   };
   const ended = run();
   return {
+    wake,
     async stop() {
       stopping.abort();
+      wake();
       await ended;
     },
   };

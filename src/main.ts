@@ -10,6 +10,9 @@ import { type Serving, serve } from './serve.ts';
 /** Development tokens of the first screen are valid for a day. Seconds. */
 const tokenTtlSeconds = 86_400;
 
+/** What the tenants of the first screen have to spend on the embedded database, in micros. */
+const firstCredits = { acme: 100_000_000, globex: 100_000_000 };
+
 const isLoopback = (host: string) => host === 'localhost' || host === '::1' || /^127(\.[0-9]{1,3}){3}$/.test(host);
 
 /** Which secret or key set verifies tokens. Throws ConfigError where a development secret would be open to others. */
@@ -76,7 +79,7 @@ async function main(): Promise<void> {
   try {
     const databaseUrl = config.databaseUrl ?? (embedded as { url: string }).url;
     await migrate(databaseUrl);
-    serving = await serve({ config, databaseUrl, auth, log });
+    serving = await serve({ config, databaseUrl, auth, log, ...(embedded && { seedCredits: firstCredits }) });
     process.stdout.write(`retry-safe listens on ${serving.url}\n`);
     if (auth.isDevelopment) process.stdout.write(await firstScreen(serving.url, auth));
     log.info('stopping', { signal: await signalled });

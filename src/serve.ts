@@ -155,6 +155,12 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   return { url: `http://${host}:${port}`, app, db, keyed, jobs, stop: () => (stopped ??= stop()) };
 }
 
+function providerOf({ llm }: Config): Provider {
+  return llm.baseUrl === undefined
+    ? createSimulatedProvider({ latencyMs: llm.simLatencyMs, tokens: llm.simTokens })
+    : createOpenAiProvider({ baseUrl: llm.baseUrl, apiKey: llm.apiKey, model: llm.model });
+}
+
 /** Resolves when the promise does or the time is up, whichever is first. */
 async function within(ms: number, promise: Promise<void>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;

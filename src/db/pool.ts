@@ -211,7 +211,7 @@ function unavailable(reason: UnavailableReason, used?: Used, cause?: unknown): D
 }
 
 /** The hosts of a connection URL (`host1:5432,host2:5433` are tried in turn); the driver's parser says what it means. */
-function hostsOf(url: string): { host: string; port: number }[] {
+export function hostsOf(url: string): { host: string; port: number }[] {
   const { host, port } = postgres(url, { max: 1 }).options;
   return host.map((name, i) => ({ host: name, port: port[i] ?? 5432 }));
 }

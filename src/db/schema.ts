@@ -179,3 +179,100 @@ export const holds = pgTable(
     check('holds_not_negative', sql`${t.amountMicros} >= 0`),
   ],
 );
+
+/** Model calls that run in the background; `resources/jobs/transitions.ts` draws their states. */
+export const jobs = pgTable(
+  'jobs',
+  {
+    tenant: textC('tenant').notNull(),
+    /** UUIDv7 whose milliseconds are `created_at`, so that the primary key is the order of the list. */
+    id: uuid('id').notNull(),
+    kind: text('kind', { enum: ['generate'] }).notNull(),
+    prompt: text('prompt').notNull(),
+    /** What the prompt counts for where the provider does not say. */
+    promptEstimate: integer('prompt_estimate').notNull(),
+    maxTokens: integer('max_tokens').notNull(),
+    /** What a token cost when the job was accepted: hold and charge are counted alike. */
+    priceMicros: integer('price_micros').notNull(),
+    holdMicros: micros('hold_micros').notNull(),
+    status: text('status', { enum: ['queued', 'running', 'succeeded', 'failed', 'cancelled', 'dead'] }).notNull(),
+    /** Counts every change that a client can see. */
+    version: integer('version').notNull(),
+    /** Calls that were sent. */
+    attempts: integer('attempts').notNull(),
+    /** Claims that count towards `max_attempts`: all but those that were handed back. */
+    tries: integer('tries').notNull(),
+    maxAttempts: integer('max_attempts').notNull(),
+    /** A queued job is not claimed before this. */
+    runAt: timestamp('run_at', { withTimezone: true }).notNull(),
+    /** The fencing token of the worker that runs it: random, new with every claim, compared by every write of the worker. */
+    fencingToken: uuid('fencing_token'),
+    leaseUntil: timestamp('lease_until', { withTimezone: true }),
+    /** The number of its last event. */
+    lastSeq: integer('last_seq').notNull(),
+    /** Tokens of the running attempt that are in events: what is known to be used if its worker dies now. */
+    attemptTokens: integer('attempt_tokens').notNull(),
+    /** The text as JSON, so that it may hold U+0000 and lone surrogates. */
+    result: text('result'),
+    errorCode: text('error_code'),
+    errorMessage: text('error_message'),
+    promptTokens: integer('prompt_tokens').notNull(),
+    completionTokens: integer('completion_tokens').notNull(),
+    unknownAttempts: integer('unknown_attempts').notNull(),
+    costMicros: micros('cost_micros').notNull(),
+    /** `sha256(tenant, kind, payload)` of what came without a client's key. */
+    deliveryDigest: bytea('delivery_digest'),
+    /** W3C trace context of the request, for the provider. */
+    traceparent: text('traceparent'),
+    createdAt: time('created_at').notNull(),
+    updatedAt: time('updated_at').notNull(),
+    endedAt: time('ended_at'),
+    /** Prompt, result and events are past their retention and gone. */
+    textsDeletedAt: time('texts_deleted_at'),
+  },
+  (t) => [
+    primaryKey({ columns: [t.tenant, t.id] }),
+    unique('jobs_once_per_delivery').on(t.tenant, t.deliveryDigest),
+    index('jobs_queued').on(t.runAt).where(sql`${t.status} = 'queued'`),
+    index('jobs_leases').on(t.leaseUntil).where(sql`${t.status} = 'running'`),
+    index('jobs_retention').on(t.endedAt).where(sql`${t.endedAt} is not null and ${t.textsDeletedAt} is null`),
+    index('jobs_by_status').on(t.tenant, t.status, t.id),
+    check('jobs_status_known', sql`${t.status} in ('queued', 'running', 'succeeded', 'failed', 'cancelled', 'dead')`),
+    check(
+      'jobs_running_has_owner',
+      sql`(${t.status} = 'running') = (${t.fencingToken} is not null) and (${t.status} = 'running') = (${t.leaseUntil} is not null)`,
+    ),
+    check('jobs_ended_has_time', sql`(${t.status} in ('queued', 'running')) = (${t.endedAt} is null)`),
+    check(
+      'jobs_succeeded_has_result',
+      sql`(${t.status} = 'succeeded' and ${t.textsDeletedAt} is null) = (${t.result} is not null)`,
+    ),
+    check(
+      'jobs_failed_has_error',
+      sql`(${t.status} in ('failed', 'dead')) = (${t.errorCode} is not null) and (${t.errorCode} is null) = (${t.errorMessage} is null)`,
+    ),
+    check('jobs_cost_within_hold', sql`${t.costMicros} between 0 and ${t.holdMicros}`),
+    check(
+      'jobs_counts',
+      sql`least(${t.attempts}, ${t.tries}, ${t.attemptTokens}, ${t.promptTokens}, ${t.completionTokens}, ${t.unknownAttempts}, ${t.priceMicros}) >= 0 and least(${t.version}, ${t.maxAttempts}, ${t.maxTokens}, ${t.lastSeq}) >= 1`,
+    ),
+  ],
+);
+
+/** What a job's stream tells, in the bytes that every reader gets. Numbered from 1 without gaps. */
+export const jobEvents = pgTable(
+  'job_events',
+  {
+    tenant: textC('tenant').notNull(),
+    jobId: uuid('job_id').notNull(),
+    seq: integer('seq').notNull(),
+    event: text('event', { enum: ['status', 'delta', 'reset', 'done', 'error', 'cancelled'] }).notNull(),
+    /** One line of JSON. */
+    data: text('data').notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.tenant, t.jobId, t.seq] }),
+    check('job_events_known', sql`${t.event} in ('status', 'delta', 'reset', 'done', 'error', 'cancelled')`),
+    check('job_events_numbered', sql`${t.seq} >= 1`),
+  ],
+);

@@ -42,8 +42,11 @@ export type Session = {
   end(): Promise<void>;
 };
 
+/** Gets what NOTIFY sends to a session that listens. */
+export type OnNotify = (channel: string, payload: string) => void;
+
 /** Opens a session lazily: the first statement connects. */
-export function openSession(target: Target): Session {
+export function openSession(target: Target, onNotify?: OnNotify): Session {
   let socket: Socket | undefined;
   let lost: Error | undefined;
 
@@ -81,6 +84,7 @@ export function openSession(target: Target): Session {
     types: wireTypes,
     connection: { application_name: 'retry-safe' },
     onnotice: () => {},
+    onnotify: onNotify,
     onclose: () => lose(new Error('the driver closed the connection')),
     socket: dial,
   } as unknown as postgres.Options<Record<string, postgres.PostgresType>>) as unknown as postgres.Sql;
