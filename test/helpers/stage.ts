@@ -39,6 +39,13 @@ export const spendProcedure = procedure({ ...slowProcedure, path: '/v1/test/spen
 /** `POST /v1/test/pay`: the same, with a claim that is flushed, for a scope. */
 export const payProcedure = procedure({ ...slowProcedure, path: '/v1/test/pay', scope: 'test:pay', pays: true });
 
+/** `POST /v1/test/any`: the same, and it takes any JSON in the member `any`. */
+export const anyProcedure = procedure({
+  ...slowProcedure,
+  path: '/v1/test/any',
+  body: v.strictObject({ cents: v.number(), note: v.optional(v.string(), 'default'), any: v.optional(v.unknown()) }),
+});
+
 /** `PUT /v1/test/slow`: the same, where a key is accepted and not required. */
 export const putProcedure = procedure({ ...slowProcedure, method: 'PUT', key: 'accepted' });
 
@@ -68,6 +75,7 @@ export function createStage(usual: Play = {}): Stage {
       mount(slowProcedure, handler),
       mount(spendProcedure, handler),
       mount(payProcedure, handler),
+      mount(anyProcedure, handler),
       mount(putProcedure, handler),
     ],
     on: (key, play) => void plays.set(key, play),
