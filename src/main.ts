@@ -2,6 +2,7 @@ import { resolve } from 'node:path';
 import { developmentSecret } from './auth/development-secret.ts';
 import { type AuthSettings, signToken } from './auth/tokens.ts';
 import { type Config, ConfigError, parseConfig } from './config.ts';
+import { firstCredits } from './credits/books.ts';
 import { startEmbedded } from './db/embedded.ts';
 import { migrate } from './db/migrate.ts';
 import { createLog } from './log.ts';
@@ -9,9 +10,6 @@ import { type Serving, serve } from './serve.ts';
 
 /** Development tokens of the first screen are valid for a day. Seconds. */
 const tokenTtlSeconds = 86_400;
-
-/** What the tenants of the first screen have to spend on the embedded database, in micros. */
-const firstCredits = { acme: 100_000_000, globex: 100_000_000 };
 
 const isLoopback = (host: string) => host === 'localhost' || host === '::1' || /^127(\.[0-9]{1,3}){3}$/.test(host);
 
@@ -39,10 +37,11 @@ async function firstScreen(url: string, auth: AuthSettings): Promise<string> {
   const acme = await signToken(secret, { tenant: 'acme', sub: 'alice', scope }, tokenTtlSeconds, auth);
   const globex = await signToken(secret, { tenant: 'globex', sub: 'bob', scope }, tokenTtlSeconds, auth);
   const order = (body: string) =>
-    `curl -i ${url}/v1/orders -H "Authorization: Bearer $ACME" -H 'Content-Type: application/json' -H 'Idempotency-Key: k-1' -d '${body}'`;
+    `curl -i $URL/v1/orders -H "Authorization: Bearer $ACME" -H 'Content-Type: application/json' -H 'Idempotency-Key: k-1' -d '${body}'`;
   return `
 Tokens for a day, one a tenant:
 
+URL=${url}
 ACME=${acme}
 GLOBEX=${globex}
 

@@ -72,6 +72,9 @@ export async function readLedger(
   return { balance: { balance_micros, held_micros }, rows: rows.filter((row) => row.id !== null) as LedgerRow[] };
 }
 
+/** What the tenants of the first screen have to spend on the embedded database, in micros. */
+export const firstCredits = { acme: 100_000_000, globex: 100_000_000 } as const;
+
 /** Gives tenants their first credits, once: later starts, and others at the same moment, find them counted. */
 export async function seedCredits(db: Database, micros: Readonly<Record<string, number>>): Promise<void> {
   for (const [tenant, amountMicros] of Object.entries(micros)) {

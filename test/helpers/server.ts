@@ -6,6 +6,7 @@ import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { signToken } from '../../src/auth/tokens.ts';
 import { parseConfig } from '../../src/config.ts';
+import { firstCredits } from '../../src/credits/books.ts';
 import { createLog } from '../../src/log.ts';
 import { type ServeOptions, type Serving, serve } from '../../src/serve.ts';
 import { atEnd } from './cleanup.ts';
@@ -54,7 +55,7 @@ export async function call(baseUrl: string, line: string, options: CallOptions =
     ...(options.signal === undefined ? {} : { signal: options.signal }),
   });
   const text = await response.text();
-  const isJson = /json/.test(response.headers.get('content-type') ?? '');
+  const isJson = text !== '' && /json/.test(response.headers.get('content-type') ?? '');
   return { status: response.status, headers: response.headers, text, json: isJson ? JSON.parse(text) : undefined };
 }
 
@@ -78,6 +79,10 @@ export type TestServerOptions = {
   /** A database to share; default: one of its own. */
   databaseUrl?: string;
   procedures?: NonNullable<ServeOptions['procedures']>;
+  /** The model; default: what `env` names, else the simulated one. */
+  provider?: NonNullable<ServeOptions['provider']>;
+  /** Gives acme and globex the credits that a first `npm start` gives them. */
+  seedCredits?: true;
 };
 
 /** Starts a server in this process on a fresh database; both are gone after the test, which fails if it leaves something running. */
@@ -90,7 +95,9 @@ export async function startServer(t: TestContext, options: TestServerOptions = {
     databaseUrl,
     auth: { secret: testSecret },
     log: createLog(config.logLevel, (line) => logLines.push(JSON.parse(line) as Record<string, unknown>)),
-    ...(options.procedures === undefined ? {} : { procedures: options.procedures }),
+    ...(options.procedures && { procedures: options.procedures }),
+    ...(options.provider && { provider: options.provider }),
+    ...(options.seedCredits && { seedCredits: firstCredits }),
   });
   atEnd(t, async () => {
     try {
