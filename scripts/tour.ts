@@ -5,7 +5,7 @@ import { parseArgs } from 'node:util';
 import { readSecret } from '../src/auth/development-secret.ts';
 import { signToken } from '../src/auth/tokens.ts';
 import { parseConfig } from '../src/config.ts';
-import { shownAnswer, stepsOf, withAnswers } from './tour/document.ts';
+import { createMask, stepsOf, withAnswers } from './tour/document.ts';
 import { openShell } from './tour/shell.ts';
 
 const usage = `Usage: npm run tour -- [--url URL] [--no-wait] [--update]
@@ -62,6 +62,7 @@ process.once('SIGINT', () => {
 const terminal = process.stdin.isTTY && !options['no-wait'] && !options.update;
 const prompt = terminal ? createInterface({ input: process.stdin, output: process.stdout }) : undefined;
 
+const mask = createMask();
 const answers: string[] = [];
 const steps = stepsOf(markdown);
 for (const [index, step] of steps.entries()) {
@@ -70,7 +71,7 @@ for (const [index, step] of steps.entries()) {
   else process.stdout.write(`\rstep ${index + 1} of ${steps.length}`);
   if (prompt !== undefined) await prompt.question('[Enter] ');
   const output = await shell.run(step.command);
-  const answer = shownAnswer(output);
+  const answer = mask(output);
   answers.push(answer);
   if (options.update) continue;
   process.stdout.write(`\n${output.trim()}\n\n`);

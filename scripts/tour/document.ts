@@ -65,8 +65,24 @@ const shownHeaders = new Set([
   'x-should-retry',
 ]);
 
-/** What a shell printed, as the tour shows it: heads reduced to the headers that matter, ids, times and digests masked. */
-export function shownAnswer(output: string): string {
+/** Shows what a shell printed as the tour does; one for a walk, so that an id has the same name wherever it appears. */
+export function createMask(): (output: string) => string {
+  const names = new Map<string, string>();
+  const counts = new Map<string, number>();
+  const nameOf = (id: string, prefix: string): string => {
+    const known = names.get(id);
+    if (known !== undefined) return known;
+    const count = (counts.get(prefix) ?? 0) + 1;
+    counts.set(prefix, count);
+    const name = `${prefix}_(${count})`;
+    names.set(id, name);
+    return name;
+  };
+  return (output) => shownAnswer(output).replace(/\b([a-z]{3})_[0-9a-f]{32}\b/g, nameOf);
+}
+
+/** Heads reduced to the headers that matter; times, traces and digests masked. */
+function shownAnswer(output: string): string {
   const lines = output.replaceAll('\r', '').split('\n');
   const shown: string[] = [];
   let inHead = false;
@@ -74,7 +90,7 @@ export function shownAnswer(output: string): string {
     if (/^HTTP\/1\.1 \d{3}/.test(line)) inHead = true;
     else if (inHead && line === '') inHead = false;
     else if (inHead && !shownHeaders.has(line.slice(0, line.indexOf(':')).toLowerCase())) continue;
-    shown.push(mask(line));
+    shown.push(maskLine(line));
   }
   const text = shown
     .join('\n')
@@ -84,9 +100,8 @@ export function shownAnswer(output: string): string {
 }
 
 /** Replaces what differs from run to run by a name for it. */
-function mask(line: string): string {
+function maskLine(line: string): string {
   return line
-    .replace(/\b(ord|job|doc|led|ent)_[0-9a-f]{32}\b/g, '$1_…')
     .replace(/\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z/g, '(time)')
     .replace(/"trace_id":"[0-9a-f]{32}"/g, '"trace_id":"…"')
     .replace(/(-v\d+\.)[A-Za-z0-9_-]{10}/g, '$1t')
