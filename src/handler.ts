@@ -67,7 +67,7 @@ export type TransactionHandler<P extends WriteProcedure, Prepared> = Checks<P> &
 
 /**
  * A write that is one statement: it runs as a CTE of the claim's completion, in one round trip without begin and commit.
- * `work` must select from `fence` (a row is there only while the claim is ours). Needs `key: 'required'`.
+ * `work` must select from `fence`: a row is there only while the claim is ours, or when no key was sent.
  */
 export type StatementHandler<P extends WriteProcedure> = Checks<P> & {
   statement(input: Input<P>, ctx: WriteContext): Statement;
@@ -91,7 +91,7 @@ export type Mounted =
 export type HandlerOf<P extends Procedure, Prepared> = P extends ReadProcedure
   ? ReadHandler<P>
   : P extends WriteProcedure
-    ? TransactionHandler<P, Prepared> | (P extends { key: 'required' } ? StatementHandler<P> : never)
+    ? TransactionHandler<P, Prepared> | StatementHandler<P>
     : never;
 
 /** Ties a handler to its procedure; the types of params, query and body follow from the procedure. */

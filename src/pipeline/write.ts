@@ -195,10 +195,14 @@ async function runOwned(deps: WriteDeps, write: Write, claim: Claim, ownership: 
 
 async function runUnkeyed(deps: WriteDeps, write: Write): Promise<StoredAnswer> {
   const { handler } = write;
-  if ('statement' in handler) throw new Error('a one-statement handler needs a key');
   if (write.procedure.spends) await deps.spend(write.context.tenant);
   const ctx = contextOf(write, { key: undefined, attempt: 1, now: new Date(), signal: write.context.signal });
   const input = inputOf(write);
+  if ('statement' in handler) {
+    const { answer, work } = handler.statement(input, ctx);
+    await deps.db.query((sql) => sql`with fence as (select 1) ${work(sql)}`);
+    return storedAnswer(answer);
+  }
   const prepared = await handler.prepare?.(input, ctx);
   return await transaction(deps.db, async (tx) => storedAnswer(await handler.commit(tx, prepared, input, ctx)));
 }
