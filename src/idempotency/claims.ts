@@ -132,6 +132,8 @@ export async function lookUp(
  *
  * The plain read before the INSERT matters: `on conflict do nothing` alone would wait for a transaction that is just
  * completing the key. Rows are inserted in key order, so that two batches cannot deadlock.
+ * `offset 0` keeps each look-up one of its own, by the primary key: as a join its plan, made once while the table was small,
+ * would read the whole table for ever after.
  * A claim of database work need not be flushed by itself: the completion comes later in the write-ahead log and carries it.
  */
 export async function claimBatch(
@@ -161,7 +163,7 @@ export async function claimBatch(
           now() + ${settings.ttlMs}::float8 * interval '1 millisecond'
         from wanted w, settings
         where not exists (
-          select 1 from idem i where i.tenant = w.tenant collate "C" and i.key = w.key collate "C")
+          select 1 from idem i where i.tenant = w.tenant collate "C" and i.key = w.key collate "C" offset 0)
         order by w.tenant collate "C", w.key collate "C"
         on conflict do nothing
         returning fencing_token, created_at, expires_at
@@ -172,7 +174,7 @@ export async function claimBatch(
       left join inserted on inserted.fencing_token = w.fencing_token
       left join lateral (
         select ${keyColumns(sql, settings)}
-        from idem i where i.tenant = w.tenant collate "C" and i.key = w.key collate "C"
+        from idem i where i.tenant = w.tenant collate "C" and i.key = w.key collate "C" offset 0
       ) held on true
       order by w.n`,
   );
