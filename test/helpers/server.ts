@@ -89,7 +89,7 @@ export type TestServerOptions = {
 export async function startServer(t: TestContext, options: TestServerOptions = {}): Promise<TestServer> {
   const databaseUrl = options.databaseUrl ?? (await freshDatabase(t));
   const logLines: Record<string, unknown>[] = [];
-  const config = parseConfig({ PORT: '0', LLM_SIM_LATENCY_MS: '20', ...options.env });
+  const config = parseConfig({ PORT: '0', LLM_SIM_LATENCY_MS: '20', SHUTDOWN_GRACE_MS: '1000', ...options.env });
   const serving = await serve({
     config,
     databaseUrl,
