@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setMaxListeners } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Authenticate } from './auth/tokens.ts';
 import type { Database } from './db/pool.ts';
@@ -31,6 +32,16 @@ import { random } from './random.ts';
 /** A route that needs no token and no database of its own: health, metrics, documents. */
 export type OpenRoute = { readonly path: string; readonly answer: (req: IncomingMessage) => Promise<Reply> | Reply };
 
+/** One answered request, as the metrics count it. `route` is the pattern, never the path. */
+export type AnswerEnd = {
+  readonly route: string;
+  readonly status: number;
+  readonly ms: number;
+  readonly keyOutcome: KeyOutcome;
+  /** The route calls a model inside the request. */
+  readonly pays: boolean;
+};
+
 /** What the pipeline is made of. */
 export type AppParts = {
   readonly procedures: readonly Mounted[];
@@ -42,13 +53,7 @@ export type AppParts = {
   readonly log: Log;
   readonly limits: ReceiveLimits & { readonly corsOrigins: readonly string[] };
   /** Told of every answered request, for the metrics. */
-  readonly onAnswer?: (end: {
-    route: string;
-    status: number;
-    ms: number;
-    keyOutcome: KeyOutcome;
-    code?: string;
-  }) => void;
+  readonly onAnswer?: (end: AnswerEnd) => void;
 };
 
 /** The application: one function that handles a request from top to bottom, and the switches of its end. */
@@ -57,6 +62,8 @@ export type App = {
   /** From now on new work is refused with 503 and connections are closed after their answer. */
   drain(): void;
   readonly isDraining: () => boolean;
+  /** Event streams that are being read. */
+  readonly openStreams: () => number;
   /** Resolves when no request is running. */
   idle(): Promise<void>;
   /** Aborts the signals of what still runs. */
@@ -64,7 +71,15 @@ export type App = {
 };
 
 /** What is learnt of a request on its way, for its log line. */
-type Trail = { route: string; tenant?: string; key?: string; keyOutcome: KeyOutcome; code?: string; cause?: unknown };
+type Trail = {
+  route: string;
+  pays: boolean;
+  tenant?: string;
+  key?: string;
+  keyOutcome: KeyOutcome;
+  code?: string;
+  cause?: unknown;
+};
 
 /** Until a draining server's successor is there, in milliseconds. */
 const drainRetryMs = 1_000;
@@ -87,9 +102,12 @@ export function createApp(parts: AppParts): App {
   ]);
   /** Aborts when draining begins: streams end and are resumed elsewhere. */
   const leaving = new AbortController();
+  // One listener a stream is no leak.
+  setMaxListeners(0, leaving.signal);
   /** Aborts when what still runs must end. */
   const stopping = new AbortController();
   let running = 0;
+  let streams = 0;
   const onIdle: (() => void)[] = [];
 
   /** The steps of the contract, in its order. Writes streams itself; everything else is returned. */
@@ -116,6 +134,7 @@ export function createApp(parts: AppParts): App {
     }
     const { procedure, handler } = target.mounted;
     trail.route = procedure.path;
+    trail.pays = procedure.method !== 'GET' && procedure.pays === true;
     if (leaving.signal.aborted)
       throw problem('unavailable', { retryAfterMs: drainRetryMs, message: 'The server is stopping: send it again.' });
 
@@ -150,7 +169,10 @@ export function createApp(parts: AppParts): App {
       const reply = await executeRead(procedure, handler as never, input, context(head));
       if ('status' in reply) return reply;
       const headers = withEveryHeader(req, reply.headers, trace.traceId);
-      await streamReply(res, headers, reply.stream, req.method === 'HEAD', leaving.signal);
+      streams += 1;
+      await streamReply(res, headers, reply.stream, req.method === 'HEAD', leaving.signal).finally(() => {
+        streams -= 1;
+      });
       return undefined;
     }
 
@@ -226,7 +248,7 @@ export function createApp(parts: AppParts): App {
         parentId: random(8).toString('hex'),
         flags: parent?.flags ?? 1,
       });
-      const trail: Trail = { route: 'none', keyOutcome: 'none' };
+      const trail: Trail = { route: 'none', pays: false, keyOutcome: 'none' };
       let status = 0;
       try {
         let reply: Reply | undefined;
@@ -259,6 +281,7 @@ export function createApp(parts: AppParts): App {
     },
     drain: () => leaving.abort(),
     isDraining: () => leaving.signal.aborted,
+    openStreams: () => streams,
     idle: () => (running === 0 ? Promise.resolve() : new Promise((resolve) => onIdle.push(resolve))),
     abort: (reason) => stopping.abort(reason),
   };
@@ -279,8 +302,8 @@ export function createApp(parts: AppParts): App {
   }
 
   function logRequest(req: IncomingMessage, trail: Trail, status: number, ms: number, traceId: string): void {
-    const { route: pattern, tenant, key, keyOutcome, code, cause } = trail;
-    parts.onAnswer?.({ route: pattern, status, ms, keyOutcome, ...(code === undefined ? {} : { code }) });
+    const { route: pattern, pays, tenant, key, keyOutcome, code, cause } = trail;
+    parts.onAnswer?.({ route: pattern, status, ms, keyOutcome, pays });
     parts.log.info('request', {
       method: req.method,
       route: pattern,
