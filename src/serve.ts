@@ -15,6 +15,7 @@ import type { Provider } from './llm/provider.ts';
 import { createSimulatedProvider } from './llm/simulated.ts';
 import { errorFields, type Log } from './log.ts';
 import { type Loop, startLoop } from './loop.ts';
+import { createMetrics } from './metrics.ts';
 import { healthRoutes, referenceRoutes } from './open-routes.ts';
 import { contract } from './protocol/contract.ts';
 import { problem } from './protocol/errors.ts';
@@ -59,9 +60,16 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     prepare: config.dbPrepare,
     queryTimeoutMs: config.dbQueryTimeoutMs,
   });
+  const metrics = createMetrics();
   const keyed = createKeyed(db, config.idempotency, {
-    takenOver: () => log.info('a key was taken over'),
-    fenced: () => log.warn('a late owner was fenced off'),
+    takenOver() {
+      metrics.takenOver();
+      log.info('a key was taken over');
+    },
+    fenced() {
+      metrics.fenced();
+      log.warn('a late owner was fenced off');
+    },
     error: (message, error) => log.warn(message, errorFields(error)),
   });
   // Cursors are bound to their list by a keyed digest; without a secret of ours the digest still binds, and the tenant
@@ -71,7 +79,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const jobs = startJobs({
     db,
     listenUrl: config.dbPrepare ? options.databaseUrl : undefined,
-    provider: options.provider ?? providerOf(config),
+    provider: metrics.counted(options.provider ?? providerOf(config)),
     pager,
     log,
     settings: {
@@ -90,13 +98,20 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       ...keyProcedures(keyed),
       ...(options.procedures?.({ db, keyed }) ?? []),
     ],
-    open: [...healthRoutes(db, () => app.isDraining()), ...referenceRoutes(contract)],
+    open: [...healthRoutes(db, () => app.isDraining()), ...referenceRoutes(contract), metrics.route],
     authenticate: createAuthenticate(options.auth),
     db,
     keyed,
     spend: (tenant) => takeToken(db, config.rateLimit, tenant),
     log,
     limits: config,
+    onAnswer: metrics.onAnswer,
+  });
+  metrics.watch({
+    db,
+    parked: keyed.waitingRoom.count,
+    owned: keyed.leases.count,
+    openStreams: app.openStreams,
   });
   const server = createHttpServer((req, res, expectsContinue) => app.handle(req, res, expectsContinue), {
     requestTimeoutMs: config.requestTimeoutMs,
@@ -118,6 +133,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     startLoop(
       async () => {
         const counts = await sweepOnce(db, config.idempotency);
+        metrics.swept(counts);
         return { more: counts.expired + counts.deleted > 0 };
       },
       config.idempotency.sweepMs,
