@@ -6,10 +6,13 @@ import { firstCredits } from './credits/books.ts';
 import { startEmbedded } from './db/embedded.ts';
 import { migrate } from './db/migrate.ts';
 import { createLog } from './log.ts';
-import { type Serving, serve } from './serve.ts';
+import { serve } from './serve.ts';
 
 /** Development tokens of the first screen are valid for a day. Seconds. */
 const tokenTtlSeconds = 86_400;
+
+/** Two signals within this are one Ctrl-C. Milliseconds. */
+const twinMs = 1_000;
 
 const isLoopback = (host: string) => host === 'localhost' || host === '::1' || /^127(\.[0-9]{1,3}){3}$/.test(host);
 
@@ -55,34 +58,42 @@ Ctrl-C stops the server.
 `;
 }
 
+/**
+ * Resolves at the first SIGINT or SIGTERM, whenever it comes: draining begins. A later one ends the process without waiting,
+ * but not the twin of the first: a terminal's Ctrl-C reaches npm and this process, and npm hands it on.
+ */
+function firstSignal(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    let firstAtMs: number | undefined;
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      process.on(signal, () => {
+        if (firstAtMs !== undefined && performance.now() - firstAtMs > twinMs) process.exit(130);
+        firstAtMs ??= performance.now();
+        resolve(signal);
+      });
+    }
+  });
+}
+
 async function main(): Promise<void> {
   const config = parseConfig(process.env);
   const auth = await authSettings(config);
   const log = createLog(config.logLevel, (line) => process.stdout.write(line));
 
-  // The first signal drains, whenever it comes; a second one ends the process without waiting.
-  let serving: Serving | undefined;
-  const signalled = new Promise<NodeJS.Signals>((done) => {
-    let count = 0;
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-      process.on(signal, () => {
-        count += 1;
-        if (count > 1) process.exit(130);
-        done(signal);
-      });
-    }
-  });
+  const signalled = firstSignal();
 
   const embedded =
     config.databaseUrl === undefined ? await startEmbedded({ dataDir: resolve(config.dataDir) }) : undefined;
   try {
     const databaseUrl = config.databaseUrl ?? (embedded as { url: string }).url;
     await migrate(databaseUrl);
-    serving = await serve({ config, databaseUrl, auth, log, ...(embedded && { seedCredits: firstCredits }) });
+    const serving = await serve({ config, databaseUrl, auth, log, ...(embedded && { seedCredits: firstCredits }) });
     process.stdout.write(`retry-safe listens on ${serving.url}\n`);
     if (auth.isDevelopment) process.stdout.write(await firstScreen(serving.url, auth));
-    log.info('stopping', { signal: await signalled });
+    const reason = await Promise.race([signalled, ...(embedded ? [embedded.ended.then(() => 'database ended')] : [])]);
+    log.info('stopping', { reason });
     await serving.stop();
+    if (reason === 'database ended') throw new Error('the embedded Postgres ended; its log is in DATA_DIR');
   } finally {
     await embedded?.stop();
   }
