@@ -6,7 +6,13 @@ import { systemClock } from './clock.ts';
 import type { PreconditionFailedError } from './errors.ts';
 import { isTerminal, type JobEvent, parseJobEvent } from './job-events.ts';
 import { backOffMs, defaultPatience } from './retry-timing.ts';
-import { type ClientOptions, createTableClient, type RunOptions, type TableClient } from './table-client.ts';
+import {
+  type ClientOptions,
+  createTableClient,
+  type RunOptions,
+  type StreamOptions,
+  type TableClient,
+} from './table-client.ts';
 import { updateCurrent, type Version } from './update.ts';
 
 /** A document as it is answered. */
@@ -22,7 +28,7 @@ export type UpdateOptions = RunOptions & {
 };
 
 /** What following a job may say besides. */
-export type JobEventOptions = Pick<RunOptions, 'signal' | 'patience'> & {
+export type JobEventOptions = Pick<StreamOptions, 'signal' | 'patience' | 'silenceMs'> & {
   /** The `seq` behind which to go on. Default: from the start. */
   readonly after?: number;
 };

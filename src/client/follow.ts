@@ -14,6 +14,8 @@ export type Following<Event> = {
   /** Bounds each outage: the time without an event between two connections that worked. */
   readonly patience: Patience;
   readonly signal: AbortSignal | undefined;
+  /** A connection without a byte for so many milliseconds is given up. */
+  readonly silenceMs: number;
   /** The id to go on behind; '' for the beginning. */
   readonly lastEventId: string;
   /** True for an event after which nothing comes. */
@@ -22,8 +24,8 @@ export type Following<Event> = {
   readonly read: (event: IncomingEvent) => Event | undefined;
 };
 
-/** The server says something every 15 s; three times as long without a byte, and the connection is taken for dead. Milliseconds. */
-const silenceMs = 45_000;
+/** The server says something every 15 s: three times as long without a byte, and the connection is taken for dead. */
+export const defaultSilenceMs = 45_000;
 
 /** Upper bound of the wait before connecting again, unless the server says otherwise (`retry:`). Milliseconds. */
 const defaultRetryMs = 2_000;
@@ -62,7 +64,7 @@ export async function* follow<Event>(
         canRefresh = typeof parts.token === 'function';
         const parser = createEventParser();
         let worked = false;
-        for await (const event of eventsOf(opened.body, parser, deadline, facts)) {
+        for await (const event of eventsOf(opened.body, parser, deadline, following.silenceMs, facts)) {
           worked = true;
           if (event.id !== '') lastEventId = event.id;
           const made = make(following, event, facts);
@@ -135,6 +137,7 @@ async function* eventsOf(
   body: ReadableStream<Uint8Array>,
   parser: EventParser,
   deadline: Deadline,
+  silenceMs: number,
   facts: () => CallFacts,
 ): AsyncGenerator<IncomingEvent, void, undefined> {
   const reader = body.getReader();

@@ -10,7 +10,7 @@ import type {
   WriteName,
 } from './call-types.ts';
 import { type Clock, systemClock } from './clock.ts';
-import { follow } from './follow.ts';
+import { defaultSilenceMs, follow } from './follow.ts';
 import { checkIntent, createIntent, type Intent } from './intent.ts';
 import { type AttemptReport, type Parts, perform } from './perform.ts';
 import { encodeRequest, type LooseInput } from './request.ts';
@@ -51,6 +51,8 @@ export type CallOptions = RunOptions & { readonly key?: string };
 export type StreamOptions<Event = IncomingEvent> = Pick<RunOptions, 'signal' | 'patience'> & {
   /** The id to go on behind. */
   readonly lastEventId?: string;
+  /** A connection without a byte for so long is given up; default 45 s, three times what our server lets pass. Milliseconds. */
+  readonly silenceMs?: number;
   /** True for an event after which nothing comes; without it the stream ends at the server's 204. */
   readonly isLast?: (event: IncomingEvent) => boolean;
   /** What is handed out for an event; undefined: nothing. Default: the event. What it throws ends the stream as a StreamError. */
@@ -144,6 +146,7 @@ export function createTableClient<T extends ProcedureTable>(table: T, options: C
         request: encodeRequest(baseUrl, procedureOf(name), input),
         patience: { ...patience, ...stream.patience },
         signal: stream.signal,
+        silenceMs: stream.silenceMs ?? defaultSilenceMs,
         lastEventId: stream.lastEventId ?? '',
         isLast: stream.isLast ?? (() => false),
         read: stream.read ?? ((event) => event),

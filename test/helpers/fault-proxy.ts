@@ -9,8 +9,8 @@ export type Fault =
   | { readonly kind: 'refuse'; readonly reset?: true }
   /** Forwarded, and the whole answer swallowed; then closed; `reset`: by RST. */
   | { readonly kind: 'drop_answer'; readonly reset?: true }
-  /** Forwarded, and the answer swallowed; the connection stays open until the client gives up. */
-  | { readonly kind: 'hang' }
+  /** The answer is swallowed, or the request not even forwarded; the connection stays open until the client gives up. */
+  | { readonly kind: 'hang'; readonly what?: 'request' | 'answer' }
   /** The answer's head and so many bytes of its body, then closed. */
   | { readonly kind: 'cut_answer'; readonly bodyBytes: number; readonly reset?: true }
   /** Held back for so long before it is forwarded, or its answer before it is handed on. */
@@ -147,6 +147,7 @@ async function play(client: Socket, fault: Fault, sent: Buffer, backend: () => S
         () => close(client, fault.reset),
       );
     case 'hang':
+      if (fault.what === 'request') return;
       return await forward(
         client,
         sent,
