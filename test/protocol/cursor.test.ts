@@ -33,6 +33,11 @@ test('a cursor with any character changed, added or left out is no cursor', () =
     assert.equal(parseCursor(cursor.slice(0, i) + other + cursor.slice(i + 1), binding, mac), undefined, `at ${i}`);
     assert.equal(parseCursor(cursor.slice(0, i) + cursor.slice(i + 1), binding, mac), undefined, `without ${i}`);
   }
+  assert.equal(
+    parseCursor('check', binding, () => 'check'),
+    undefined,
+    'a check value alone',
+  );
   for (const text of [
     '',
     '.',
@@ -52,7 +57,10 @@ test('a cursor with any character changed, added or left out is no cursor', () =
 });
 
 test('a cursor has at most 512 characters: longer ones are neither made nor read', () => {
-  assert.throws(() => formatCursor(binding, ['a'.repeat(400)], mac), RangeError);
+  assert.throws(() => formatCursor(binding, ['a'.repeat(368)], mac), RangeError);
+  const longest = formatCursor(binding, ['a'.repeat(367)], mac);
+  assert.equal(longest.length, 512);
+  assert.deepEqual(parseCursor(longest, binding, mac), ['a'.repeat(367)]);
   let asked = 0;
   const counting = (text: string) => {
     asked++;
