@@ -45,7 +45,11 @@ export async function runModel(provider: Provider, call: ModelCall, options: Run
   const stop = new AbortController();
   const forward = () => stop.abort(call.signal.reason);
   call.signal.addEventListener('abort', forward, { once: true });
-  const timers = startTimers(options.timeoutMs, (message) => stop.abort(timedOut(message, received.sent)));
+  let timeOut: ModelError | undefined;
+  const timers = startTimers(options.timeoutMs, (message) => {
+    timeOut = timedOut(message, received.sent);
+    stop.abort(timeOut);
+  });
   let refusal: { readonly reason: unknown } | undefined;
   const onSent = () => {
     received.sent = true;
@@ -75,8 +79,9 @@ export async function runModel(provider: Provider, call: ModelCall, options: Run
     return { kind: 'failed', error: cutOff(), ...soFar() };
   } catch (error) {
     if (refusal !== undefined) return { kind: 'aborted', ...refusal, ...soFar() };
-    // The time-out's own error is the signal's reason and arrives here as a ModelError.
-    if (error instanceof ModelError) return { kind: 'failed', error, ...soFar() };
+    if (error instanceof ModelError && error !== call.signal.reason) return { kind: 'failed', error, ...soFar() };
+    // A provider may throw something of its own for an abort.
+    if (stop.signal.aborted && stop.signal.reason === timeOut) return { kind: 'failed', error: timeOut!, ...soFar() };
     if (stop.signal.aborted) return { kind: 'aborted', reason: stop.signal.reason, ...soFar() };
     throw error;
   } finally {

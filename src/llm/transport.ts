@@ -46,17 +46,12 @@ export function post({ url, headers, body, signal, onSent }: Post): Promise<Inco
   });
 }
 
-/**
- * Reads a body in whatever pieces it comes. Throws the signal's reason, or `cutOff` when the connection closes early.
- * However the loop is left, the connection is closed.
- */
+/** Reads a body in whatever pieces it comes. Throws the signal's reason, or `cutOff` when the connection closes early. */
 export async function* readBytes(response: IncomingMessage, signal: AbortSignal): AsyncGenerator<Uint8Array> {
   try {
     yield* response;
   } catch (cause) {
     throw signal.aborted ? signal.reason : cutOff(cause);
-  } finally {
-    response.destroy();
   }
 }
 

@@ -127,12 +127,15 @@ test('what does not speak the protocol is final: asking again would not help', a
     [404, 'text/plain', 'no'],
   ];
   for (const [status, type, body] of answers) {
-    const { provider, requests } = await providerAt(t, (response) => {
+    const { provider, requests, allClosed } = await providerAt(t, (response) => {
       response.writeHead(status, {
         ...(type === undefined ? {} : { 'content-type': type }),
         location: '/v1/elsewhere',
       });
-      response.end(body);
+      response.flushHeaders();
+      // Not to its end, where there is one: the call must close what it does not read.
+      if (status === 204) response.end();
+      else response.write(body);
     });
     const run = await runModel(provider, callOf('x'), { timeoutMs });
     assert.deepEqual(
@@ -140,6 +143,7 @@ test('what does not speak the protocol is final: asking again would not help', a
       ['final', false, true],
       `${status} ${type}`,
     );
+    await allClosed();
     assert.equal(requests.length, 1, 'a redirect is not followed');
   }
 });
@@ -201,8 +205,10 @@ test('the provider’s own word on a retry wins over its status', async (t) => {
 
 test('an error answer whose body never ends fails by its status all the same', async (t) => {
   const { provider, allClosed } = await providerAt(t, (response) => response.writeHead(429).write('please wa'));
-  const error = failureOf(await runModel(provider, callOf('x'), { timeoutMs }));
+  const startedMs = performance.now();
+  const error = failureOf(await runModel(provider, callOf('x'), { timeoutMs: 60_000 }));
   assert.deepEqual([error.kind, error.status, error.detail], ['retryable', 429, 'please wa']);
+  assert.ok(performance.now() - startedMs < 10_000, 'the silence did not have to run out');
   await allClosed();
 });
 

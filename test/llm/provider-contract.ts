@@ -201,6 +201,18 @@ export function testProvider(name: string, open: (t: TestContext) => Promise<Sub
     assert.equal(calls(), 1);
   });
 
+  it('an abort holds even when the end would follow at once', async ({ provider }) => {
+    const stop = new AbortController();
+    const pieces = provider.generate(callOf('[[tokens:1]]', { signal: stop.signal }));
+    await assert.rejects(
+      async () => {
+        for await (const piece of pieces)
+          if (piece.kind === 'text' && piece.text !== '') stop.abort(new Error('enough'));
+      },
+      { message: 'enough' },
+    );
+  });
+
   it('an abort before the first byte frees the socket', async ({ provider, idle }) => {
     const stop = new AbortController();
     const result = run(

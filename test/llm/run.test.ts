@@ -31,6 +31,20 @@ test('a time-out before the call was sent leaves nothing unknown', async () => {
   assert.deepEqual([run.error.mayRetry, run.error.outcomeUnknown], [true, false]);
 });
 
+test('a time-out is told as one, whatever the provider throws for an abort', async () => {
+  const provider = providerOf(async function* (call): AsyncGenerator<Piece> {
+    call.onSent?.();
+    await pause(60_000, undefined, { signal: call.signal });
+    yield { kind: 'text', text: 'too late' };
+  });
+  const run = await runModel(provider, callOf('x'), { timeoutMs: 60 });
+  assert.ok(run.kind === 'failed');
+  assert.deepEqual([run.error.kind, run.error.code], ['unknown', 'upstream_timeout']);
+  const reason = new ModelError({ kind: 'final', code: 'upstream_failed', message: 'the caller’s own' });
+  const aborted = await runModel(provider, callOf('x', { signal: AbortSignal.abort(reason) }), { timeoutMs: 60 });
+  assert.equal(aborted.kind, 'aborted');
+});
+
 test('an answer that is complete when the time is up is an answer', async () => {
   const provider = providerOf(async function* (call): AsyncGenerator<Piece> {
     yield { kind: 'text', text: 'done' };
@@ -42,16 +56,16 @@ test('an answer that is complete when the time is up is an answer', async () => 
 });
 
 test('an empty text is a sign of life: neither handed on nor counted', async () => {
-  const provider = providerOf(async function* (): AsyncGenerator<Piece> {
-    for (let i = 0; i < 8; i++) {
-      await pause(40);
+  const provider = providerOf(async function* (call): AsyncGenerator<Piece> {
+    for (let i = 0; i < 12; i++) {
+      await pause(40, undefined, { signal: call.signal });
       yield { kind: 'text', text: '' };
     }
     yield { kind: 'text', text: 'At last.' };
     yield { kind: 'end', finish: 'stop' };
   });
   const texts: string[] = [];
-  // 320 ms without a word, where 300 ms of silence would have ended the call.
+  // 480 ms without a word, where 300 ms of silence would have ended the call.
   const run = await runModel(provider, callOf('x'), { timeoutMs: 900, onPiece: (text) => void texts.push(text) });
   assert.equal(run.kind, 'answered');
   assert.deepEqual(texts, ['At last.']);
@@ -101,17 +115,19 @@ test('a failure of the provider is told even when a taker threw a ModelError of 
 
 test('an abort keeps the text and the tokens that came before it', async () => {
   const provider = createSimulatedProvider({ latencyMs: 20, tokens: 4 });
+  // Of the provider's kind, and yet not its doing.
+  const reason = new ModelError({ kind: 'final', code: 'upstream_failed', message: 'a newer version is there' });
   const stop = new AbortController();
   let count = 0;
   const run = await runModel(provider, callOf('[[stall-after:3]]', { signal: stop.signal }), {
     timeoutMs: 5_000,
     onPiece: (text) => {
       count += text.trim().split(' ').length;
-      if (count === 3) stop.abort('newer version');
+      if (count === 3) stop.abort(reason);
     },
   });
   assert.ok(run.kind === 'aborted');
-  assert.equal(run.reason, 'newer version');
+  assert.equal(run.reason, reason);
   assert.equal(run.usage.completionTokens, 3);
   assert.equal(run.text.split(' ').length, 3);
 });

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { getEventListeners } from 'node:events';
 import { test } from 'node:test';
+import { setImmediate as settled } from 'node:timers/promises';
 import type { Clock } from '../../src/llm/play.ts';
 import { runModel } from '../../src/llm/run.ts';
 import { createSimulatedProvider } from '../../src/llm/simulated.ts';
@@ -58,20 +60,40 @@ test('the first byte of a simulated answer can be delayed without delaying the l
 });
 
 test('the more simulated calls run, the less often each wakes up', async () => {
-  const provider = createSimulatedProvider({ latencyMs: 200, tokens: 64 });
+  const clock = sharedClock();
+  const provider = createSimulatedProvider({ latencyMs: 200, tokens: 64, clock });
   let wakes = 0;
-  const runs = await Promise.all(
-    Array.from({ length: 1_000 }, (_, i) =>
-      runModel(provider, callOf('Many.', { idempotencyKey: `rs-${i}` }), {
-        timeoutMs: 60_000,
-        onPiece: () => void wakes++,
-      }),
-    ),
+  const runs = Array.from({ length: 1_000 }, (_, i) =>
+    runModel(provider, callOf('Many.', { idempotencyKey: `rs-${i}` }), {
+      timeoutMs: 60_000,
+      onPiece: () => void wakes++,
+    }),
   );
-  assert.ok(runs.every((run) => run.kind === 'answered' && run.usage.completionTokens === 64));
-  // 1,000 calls share 20,000 wakes a second: four each in 200 ms, where a single call would have twenty.
+  await clock.runOut();
+  assert.ok((await Promise.all(runs)).every((run) => run.kind === 'answered' && run.usage.completionTokens === 64));
+  assert.equal(clock.now(), 200);
+  // 1,000 calls share 20,000 wakes a second: about four each in 200 ms, where a single call has twenty.
   assert.ok(wakes <= 6_000, `${wakes} wakes`);
-  assert.equal(provider.stats().active, 0);
+});
+
+test('a simulated call keeps one listener on its signal while it runs, and no timer once it is aborted', async () => {
+  const provider = createSimulatedProvider({ latencyMs: 100, tokens: 10 });
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+  const stop = new AbortController();
+  const before = timers();
+  let most = 0;
+  for await (const _ of provider.generate(callOf('x', { signal: stop.signal }))) {
+    most = Math.max(most, getEventListeners(stop.signal, 'abort').length);
+  }
+  assert.equal(most, 0, 'none is left by a sleep that is over');
+  const aborted = provider
+    .generate(callOf('[[slow:60000]] [[tokens:1]]', { signal: stop.signal }))
+    [Symbol.asyncIterator]();
+  const next = aborted.next();
+  assert.equal(timers(), before + 1);
+  stop.abort(new Error('enough'));
+  await assert.rejects(next, /enough/);
+  assert.equal(timers(), before);
 });
 
 /** A clock that stands still but for the sleepers: one call at a time. */
@@ -81,6 +103,24 @@ function fakeClock(): Clock {
     now: () => nowMs,
     sleep: async (ms) => {
       nowMs += ms;
+    },
+  };
+}
+
+/** A clock for many sleepers: time goes on to the next one when nobody has anything else to do. */
+function sharedClock(): Clock & { runOut(): Promise<void> } {
+  let nowMs = 0;
+  let sleepers: { readonly atMs: number; readonly wake: () => void }[] = [];
+  return {
+    now: () => nowMs,
+    sleep: (ms) => new Promise((wake) => void sleepers.push({ atMs: nowMs + ms, wake })),
+    async runOut() {
+      for (await settled(); sleepers.length > 0; await settled()) {
+        nowMs = Math.min(...sleepers.map(({ atMs }) => atMs));
+        const due = sleepers.filter(({ atMs }) => atMs <= nowMs);
+        sleepers = sleepers.filter(({ atMs }) => atMs > nowMs);
+        for (const { wake } of due) wake();
+      }
     },
   };
 }
