@@ -12,24 +12,32 @@ export type EventPage = {
   readonly isDeleted: boolean;
 };
 
-/** Events of a page. */
+/** Events of a page at most. */
 const pageRows = 100;
+/** Bytes of a page, give or take one event: what is read for one reader that has fallen behind. */
+const pageBytes = 32_768;
 
-/** The events of a job behind the number `after`. */
+/** The events of a job behind the number `after`: a page of them, at least one if there is one. */
 export async function readEvents(db: Database, job: JobRef, after: number): Promise<EventPage> {
   const rows = await db.query(
-    (sql) => sql<((EventRow | { seq: null }) & { deleted: boolean })[]>`
-      select e.seq, e.event, e.data, j.texts_deleted_at is not null as deleted
+    (sql) => sql<(((EventRow & { found: number }) | { seq: null }) & { deleted: boolean })[]>`
+      select e.seq, e.event, e.data, e.found::int, j.texts_deleted_at is not null as deleted
       from jobs j
       left join lateral (
-        select seq, event, data from job_events
-        where tenant = ${job.tenant} and job_id = ${job.id} and seq > ${after} order by seq limit ${pageRows}
-      ) e on true
+        select seq, event, data, count(*) over () as found,
+          sum(octet_length(data)) over (order by seq) - octet_length(data) as bytes_before
+        from (
+          select seq, event, data from job_events
+          where tenant = ${job.tenant} and job_id = ${job.id} and seq > ${after} order by seq limit ${pageRows}
+        ) next
+      ) e on e.bytes_before < ${pageBytes}
       where j.tenant = ${job.tenant} and j.id = ${job.id}
       order by e.seq`,
   );
-  const events = rows.filter((row): row is EventRow & { deleted: boolean } => row.seq !== null);
-  return { events, hasMore: events.length === pageRows, isDeleted: rows[0]?.deleted ?? true };
+  const events = rows.filter((row): row is EventRow & { found: number; deleted: boolean } => row.seq !== null);
+  const found = events[0]?.found ?? 0;
+  const hasMore = found === pageRows || found > events.length;
+  return { events, hasMore, isDeleted: rows[0]?.deleted ?? true };
 }
 
 /** The number of the last event of each job, in one statement for all of them. */
