@@ -247,7 +247,7 @@ export function testProvider(name: string, open: (t: TestContext) => Promise<Sub
     assert.equal(new Set(results.map(({ text }) => text)).size, 40);
     assert.equal(calls(), 40);
     // One after another they would take 12 s.
-    assert.ok(performance.now() - startedMs < 3_000);
+    assert.ok(performance.now() - startedMs < 6_000);
   });
 }
 
