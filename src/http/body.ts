@@ -40,5 +40,7 @@ export function readBody(req: IncomingMessage, maxBytes: number, timeoutMs: numb
     const onClose = () => settle(() => reject(new ClientGone()));
     const timer = setTimeout(() => settle(() => reject(problem('request_timeout'))), timeoutMs);
     req.on('data', onData).on('end', onEnd).on('close', onClose).on('error', onClose);
+    // Gone while something else was awaited: the events above have been and will not come again.
+    if (req.destroyed) onClose();
   });
 }

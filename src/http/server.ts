@@ -2,6 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net';
 import { type ErrorCode, problem } from '../protocol/errors.ts';
 import { problemReply } from './problem-reply.ts';
+import { sendReply } from './reply.ts';
 
 /** Handles one request; must not throw. `expectsContinue`: the client waits for 100 before it sends its body. */
 export type Handle = (req: IncomingMessage, res: ServerResponse, expectsContinue: boolean) => Promise<void>;
@@ -29,22 +30,36 @@ export function createHttpServer(handle: Handle, limits: ServerLimits): Server {
     // Node looks at both time-outs only this often. Milliseconds.
     connectionsCheckingInterval: Math.min(1_000, limits.requestTimeoutMs),
     keepAliveTimeout: limits.keepAliveMs,
-    requireHostHeader: true,
+    // Asked for below, with an answer that says what is wrong.
+    requireHostHeader: false,
     insecureHTTPParser: false,
   });
   // Above a count Node drops header lines silently, and a second Idempotency-Key with them. The size limit still holds.
   server.maxHeadersCount = 0;
   server.maxConnections = limits.maxConnections;
-  server.on('request', (req, res) => void handle(req, res, false));
-  server.on('checkContinue', (req, res) => void handle(req, res, true));
-  server.on('checkExpectation', (_req, res: ServerResponse) => {
-    const reply = problemReply(problem('expectation_failed'), undefined, false);
-    res.writeHead(reply.status, reply.headers).end(reply.body);
-  });
+  const take = (req: IncomingMessage, res: ServerResponse, expectsContinue: boolean) => {
+    if (hasOneHost(req)) void handle(req, res, expectsContinue);
+    else refuseRequest(res, 'bad_request', { Connection: 'close' });
+  };
+  server.on('request', (req, res) => take(req, res, false));
+  server.on('checkContinue', (req, res) => take(req, res, true));
+  server.on('checkExpectation', (_req, res: ServerResponse) => refuseRequest(res, 'expectation_failed'));
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => refuse(error, socket));
   // CONNECT and Upgrade are never taken.
   server.on('connect', (_req, socket: Socket) => write(socket, 'method_not_allowed'));
   return server;
+}
+
+/** RFC 9112 §3.2: exactly one, which only HTTP/1.0 may leave out. */
+function hasOneHost(req: IncomingMessage): boolean {
+  const count = req.headersDistinct.host?.length ?? 0;
+  return count === 1 || (count === 0 && req.httpVersion === '1.0');
+}
+
+/** Refuses a request before anybody sees it. */
+function refuseRequest(res: ServerResponse, code: ErrorCode, headers: Readonly<Record<string, string>> = {}): void {
+  const reply = problemReply(problem(code), undefined, false);
+  sendReply(res, { ...reply, headers: { ...reply.headers, ...headers } }, false);
 }
 
 const codeOfParserError: Readonly<Record<string, ErrorCode>> = {
