@@ -7,7 +7,9 @@ export function parseMediaType(value: string | undefined): MediaType | undefined
   const [head = '', ...parameters] = value.split(';');
   const essence = head.trim().toLowerCase();
   if (!/^[!#$%&'*+.^_`|~0-9a-z-]+\/[!#$%&'*+.^_`|~0-9a-z-]+$/.test(essence)) return undefined;
-  const charset = parameters.map((parameter) => parameter.trim().toLowerCase()).find((p) => p.startsWith('charset='));
-  const name = charset?.slice('charset='.length).replace(/^"(.*)"$/, '$1');
-  return { essence, isUtf8: name === undefined || name === 'utf-8' || name === 'utf8' };
+  const charsets = parameters
+    .map((parameter) => parameter.trim().toLowerCase())
+    .filter((parameter) => parameter.startsWith('charset='))
+    .map((parameter) => parameter.slice('charset='.length).replace(/^"(.*)"$/, '$1'));
+  return { essence, isUtf8: charsets.every((name) => name === 'utf-8' || name === 'utf8') };
 }
