@@ -93,12 +93,13 @@ function createVerify(settings: AuthSettings, nowMs: () => number): (token: stri
   };
 }
 
+/** No answer, an error status or no JSON, and JSON that is no key set. */
+const keySetFaults: readonly unknown[] = ['ERR_JWKS_TIMEOUT', 'ERR_JOSE_GENERIC', 'ERR_JWKS_INVALID'];
+
 /** True when the key set could not be fetched: a fault of ours, not of the token. */
 function isKeySetAway(error: unknown): boolean {
   const code = (error as { code?: unknown }).code;
-  return (
-    code === 'ERR_JWKS_TIMEOUT' || code === 'ERR_JOSE_GENERIC' || (error instanceof TypeError && code === undefined)
-  );
+  return keySetFaults.includes(code) || (error instanceof TypeError && code === undefined);
 }
 
 /** Signs an HS256 token as `npm run token` and the tests hand it out. */
