@@ -21,6 +21,7 @@ import { contract } from './protocol/contract.ts';
 import { problem } from './protocol/errors.ts';
 import { creditProcedures } from './resources/credits/procedures.ts';
 import { docProcedures } from './resources/docs/procedures.ts';
+import { rewriteProcedures } from './resources/docs/rewrite.ts';
 import { type Jobs, startJobs } from './resources/jobs/jobs.ts';
 import { keyProcedures } from './resources/keys/procedures.ts';
 import { orderProcedures } from './resources/orders/procedures.ts';
@@ -76,23 +77,21 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   // comes from the token in any case.
   const pager = createPager(options.auth.secret ?? options.auth.jwksUrl ?? '');
   if (options.seedCredits !== undefined) await seedCredits(db, options.seedCredits);
+  const provider = metrics.counted(options.provider ?? providerOf(config));
+  const { timeoutMs, priceMicrosPerToken } = config.llm;
   const jobs = startJobs({
     db,
     listenUrl: config.dbPrepare ? options.databaseUrl : undefined,
-    provider: metrics.counted(options.provider ?? providerOf(config)),
+    provider,
     pager,
     log,
-    settings: {
-      ...config.jobs,
-      timeoutMs: config.llm.timeoutMs,
-      priceMicrosPerToken: config.llm.priceMicrosPerToken,
-      sweepMs: config.idempotency.sweepMs,
-    },
+    settings: { ...config.jobs, timeoutMs, priceMicrosPerToken, sweepMs: config.idempotency.sweepMs },
   });
   const app = createApp({
     procedures: [
       ...orderProcedures(db, pager),
       ...docProcedures(db, pager),
+      ...rewriteProcedures({ db, provider, timeoutMs, priceMicrosPerToken }),
       ...jobs.procedures,
       ...creditProcedures(db, pager),
       ...keyProcedures(keyed),

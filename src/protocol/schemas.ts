@@ -142,6 +142,9 @@ export const docInput = v.strictObject({ title: docTitle, body: docBody });
 /** A merge patch of a document: the members that change. Neither can be removed. */
 export const docPatch = v.strictObject({ title: v.optional(docTitle), body: v.optional(docBody) });
 
+/** The body of `POST /v1/docs/{id}/rewrite`. */
+export const rewriteInput = v.strictObject({ instruction: text(1, 10_000) });
+
 /** What is known of a key; never the stored body. */
 export const keyState = v.strictObject({
   key: v.string(),
