@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import test from 'node:test';
 import { promisify } from 'node:util';
+import { parseConfig } from '../src/config.ts';
 import { tenantTables } from '../src/db/tables.ts';
+import { judge } from '../src/desk/doctor.ts';
 import { startServer, testSecret } from './helpers/server.ts';
 
 const run = promisify(execFile);
@@ -68,4 +70,49 @@ test('the primary key of every table begins with the tenant', async (t) => {
   );
   assert.equal(rows.length, tenantTables.length);
   for (const row of rows) assert.equal(row.first_column, 'tenant', row.table_name);
+});
+
+test('doctor finds a sound database sound, and says what to change about one that is not', async (t) => {
+  const server = await startServer(t);
+  const env = { DATABASE_URL: server.databaseUrl };
+  const seen = await script('doctor', ['--json'], env);
+  const findings = JSON.parse(seen.stdout) as { verdict: string; what: string }[];
+  // The server of the test run gives up durability for speed, and that is what must be found.
+  const failed = findings.filter((finding) => finding.verdict === 'fail').map((finding) => finding.what);
+  assert.deepEqual(failed, ['fsync is off', 'synchronous_commit is off']);
+  assert.equal(seen.code, 1);
+  const small = await script('doctor', [], { ...env, DB_POOL_MAX: '500' });
+  assert.match(small.stdout, /^fail {2}a process takes up to 501 of \d+ connections: set DB_POOL_MAX to at most/m);
+});
+
+test('doctor judges versions, migrations, clocks and retention one by one', () => {
+  const facts = {
+    version: 180_000,
+    settings: {
+      max_connections: '100',
+      fsync: 'on',
+      synchronous_commit: 'on',
+      default_transaction_isolation: 'read committed',
+      autovacuum: 'on',
+    },
+    connections: 3,
+    clockMs: 1_000_000,
+    migrations: 3,
+    staleKeys: 0,
+    staleJobs: 0,
+  };
+  const worst = (changed: object, env: Record<string, string> = {}, nowMs = 1_000_000) =>
+    judge(parseConfig(env), { ...facts, ...changed }, nowMs, 3)
+      .filter((finding) => finding.verdict !== 'ok')
+      .map((finding) => `${finding.verdict} ${finding.what}`);
+  assert.deepEqual(worst({}), []);
+  assert.deepEqual(worst({ version: 140_011 }), ['fail PostgreSQL 14']);
+  assert.deepEqual(worst({ migrations: 2 }), ['fail 2 of 3 migrations are applied']);
+  assert.deepEqual(worst({ migrations: 4 }), ['warn the database is ahead of this build']);
+  assert.deepEqual(worst({}, {}, 1_005_000), ['warn the clocks differ by 5000 ms']);
+  assert.deepEqual(worst({}, { IDEMPOTENCY_TTL_S: '60' }), ['warn answers are kept for 60 s']);
+  assert.deepEqual(worst({ staleKeys: 2, staleJobs: 1 }), [
+    'warn 2 keys have no owner',
+    'warn 1 jobs run past their lease',
+  ]);
 });
