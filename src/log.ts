@@ -20,9 +20,22 @@ export function createLog(level: LogLevel, write: (line: string) => void): Log {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** An error as log fields: class, message and stack. */
+/** An error as log fields: class, message and frames. A message that may quote values is left out, the class and code say enough. */
 export function errorFields(error: unknown): LogFields {
-  if (!(error instanceof Error)) return { error: String(error) };
-  const cause = error.cause instanceof Error ? `${error.cause.name}: ${error.cause.message}` : undefined;
-  return { error: `${error.name}: ${error.message}`, cause, stack: error.stack };
+  if (!(error instanceof Error)) return { error: typeof error };
+  const cause = error.cause instanceof Error ? describe(error.cause) : undefined;
+  // The stack begins with the message.
+  const frames = error.stack?.split('\n').filter((line) => /^ +at /.test(line));
+  return { error: describe(error), cause, stack: frames?.join('\n') };
+}
+
+function describe(error: Error): string {
+  const { code } = error as { code?: unknown };
+  const named = typeof code === 'string' ? `${error.name} ${code}` : error.name;
+  return quotesValues(error, code) ? named : `${named}: ${error.message}`;
+}
+
+/** Postgres quotes the value in a data exception (class 22), drizzle the parameters of a query, JSON.parse its input. */
+function quotesValues(error: Error, code: unknown): boolean {
+  return (typeof code === 'string' && /^22...$/.test(code)) || 'params' in error || error instanceof SyntaxError;
 }
