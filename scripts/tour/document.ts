@@ -106,5 +106,6 @@ function maskLine(line: string): string {
     .replace(/"trace_id":"[0-9a-f]{32}"/g, '"trace_id":"…"')
     .replace(/(-v\d+\.)[A-Za-z0-9_-]{10}/g, '$1t')
     .replace(/list-[A-Za-z0-9_-]{22}/g, 'list-…')
-    .replace(/"next":"[^"]+"/g, '"next":"…"');
+    .replace(/"next":"[^"]+"/g, '"next":"…"')
+    .replace(/"(draft|result)":"(?:[^"\\]|\\.)+"/g, '"$1":"…"');
 }
