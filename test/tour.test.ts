@@ -8,7 +8,7 @@ import { startServer, testToken } from './helpers/server.ts';
 const markdown = await readFile(new URL('../docs/tour.md', import.meta.url), 'utf8');
 
 test('every command of the tour, in order, gives the answer that stands below it', async (t) => {
-  const server = await startServer(t, { env: { LLM_SIM_LATENCY_MS: '1000' } });
+  const server = await startServer(t, { seedCredits: true, env: { LLM_SIM_LATENCY_MS: '1000' } });
   const scope = 'credits:write';
   const shell = openShell({
     URL: server.url,

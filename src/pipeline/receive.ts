@@ -53,9 +53,8 @@ export function parseHead(route: ApiRoute, req: IncomingMessage, mediaType: stri
   const ifMatch = parseTagList(lines['if-match'] ?? []);
   const ifNoneMatch = parseTagList(lines['if-none-match'] ?? []);
   const prefer = parsePrefer(lines.prefer ?? []);
-  // On a GET the key means nothing, and a malformed tag never skips a body.
+  // On a GET the key means nothing, and a malformed tag is no condition: the body is sent.
   if (procedure.method === 'GET') {
-    if (ifMatch.kind === 'invalid') throw problem('precondition_invalid');
     return { key: undefined, ifMatch, ifNoneMatch, prefer, mediaType };
   }
   const header = parseIdempotencyKey(lines['idempotency-key'] ?? []);

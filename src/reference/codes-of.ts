@@ -9,7 +9,7 @@ export function codesOf(procedure: Procedure): readonly ErrorCode[] {
   if (procedure.query !== undefined) codes.push('invalid_query');
   if (procedure.query !== undefined && 'after' in procedure.query) codes.push('invalid_cursor');
   if (procedure.method === 'GET') {
-    codes.push('unexpected_body', 'precondition_invalid');
+    codes.push('unexpected_body');
     if (procedure.tag) codes.push('precondition_failed');
   } else {
     codes.push(...(procedure.body === undefined ? (['unexpected_body'] as const) : bodyCodes));

@@ -1,5 +1,4 @@
 import { settle } from '../../credits/holds.ts';
-import type { Tx } from '../../db/pool.ts';
 import { type Answer, type Context, type Mounted, mount, type WriteContext } from '../../handler.ts';
 import { estimatePromptTokens } from '../../llm/tokens.ts';
 import { contract } from '../../protocol/contract.ts';
@@ -9,7 +8,7 @@ import { changed, currentDoc, hasBody, type Target, targetOf, writeUnderConditio
 import { docAnswer } from './item.ts';
 import { callForRewrite, type RewriteParts, type Written } from './rewrite-call.ts';
 import { bodyOf, rewritePrompt } from './rewrite-text.ts';
-import { type DocRow, findDoc, patchDoc } from './store.ts';
+import { type DocRow, findDoc, inTransaction, patchDoc, type Run } from './store.ts';
 
 /** Fewest and most tokens that a rewrite may take: room for a short document to grow, and for a full one whole. */
 const minTokens = 1_024;
@@ -26,7 +25,7 @@ export function rewriteProcedures(parts: RewriteParts): Mounted[] {
   const admit = async (target: Target): Promise<DocRow> => {
     const [doc] = await db.query((sql) => findDoc(sql, target.name, target.condition));
     if (doc !== undefined && hasBody(doc)) return doc;
-    const current = doc && (await currentDoc(target, (build) => db.query(build)));
+    const current = doc && (await currentDoc(target, db.query));
     throw current === undefined ? problem('not_found') : changed(target.name.tenant, current);
   };
 
@@ -48,7 +47,7 @@ export function rewriteProcedures(parts: RewriteParts): Mounted[] {
             prompt: rewritePrompt(body.instruction, doc),
             maxTokens: Math.min(Math.max(minTokens, 2 * estimatePromptTokens(doc.body)), maxTokens),
             async hasMoved() {
-              const current = await currentDoc({ ...target, showsCurrent: false }, (build) => db.query(build));
+              const current = await currentDoc({ ...target, showsCurrent: false }, db.query);
               return current === undefined || !allowsVersion(target.condition, current.version);
             },
           },
@@ -58,7 +57,7 @@ export function rewriteProcedures(parts: RewriteParts): Mounted[] {
       },
 
       async commit(tx, { target, written }, _input, ctx) {
-        const answer = await writeOrDraft(tx, target, written, ctx);
+        const answer = await writeOrDraft(inTransaction(tx), target, written, ctx);
         const use = { chargeMicros: written.chargeMicros, unknownAttempts: 0 };
         // Gone when its owner was taken for dead; then the claim has a new owner, too, or soon will.
         if ((await settle(tx.sql, written.source, use)) === undefined) throw problem('unavailable');
@@ -74,13 +73,13 @@ function conditionOfWrite(asked: Target, ctx: Context, doc: DocRow): VersionCond
 }
 
 /** The rewritten document, or the refusal with what the model wrote: it is paid, so it is stored with the refusal. */
-async function writeOrDraft(tx: Tx, target: Target, written: Written, ctx: WriteContext): Promise<Answer> {
+async function writeOrDraft(run: Run, target: Target, written: Written, ctx: WriteContext): Promise<Answer> {
   const { tenant } = ctx;
   const body = bodyOf(written.text);
   try {
-    if (!written.isWhole) throw await lost(tx, target);
-    const doc = await writeUnderCondition(tx.sql, target, {
-      write: () => patchDoc(tx.sql, target.name, target.condition, { body }, ctx.sub),
+    if (!written.isWhole) throw await lost(run, target);
+    const doc = await writeUnderCondition(run, target, {
+      write: () => patchDoc(run, target.name, target.condition, { body }, ctx.sub),
       // A text that is the same leaves the version alone.
       mayBeDone: (current) => allowsVersion(target.condition, current.version),
       isDone: (current) => current.body === body,
@@ -89,11 +88,11 @@ async function writeOrDraft(tx: Tx, target: Target, written: Written, ctx: Write
   } catch (error) {
     if (!(error instanceof Problem) || error.status >= 500) throw error;
     const members = { ...error.options.members, draft: written.text };
-    return ctx.refuse(problem(error.code, { ...error.options, members, keyAction: 'rotate' }));
+    return ctx.refuse(problem(error.code, { ...error.options, members }));
   }
 }
 
-async function lost(tx: Tx, target: Target): Promise<Problem> {
-  const current = await currentDoc(target, (build) => build(tx.sql));
+async function lost(run: Run, target: Target): Promise<Problem> {
+  const current = await currentDoc(target, run);
   return current === undefined ? problem('not_found') : changed(target.name.tenant, current);
 }
