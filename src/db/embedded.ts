@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { type Account, canReach, postgresAccount } from './embedded/account.ts';
 import { findBinaries } from './embedded/binaries.ts';
 import { passwordOf, prepareCluster, superuser } from './embedded/cluster.ts';
 import { EmbeddedPostgresError, tailOf } from './embedded/fault.ts';
 import { own } from './embedded/owner.ts';
 import { awaitPredecessor, readLockFile } from './embedded/predecessor.ts';
-import { pollUntil } from './embedded/processes.ts';
+import { isPostmasterOf, pollUntil } from './embedded/processes.ts';
 import { type Supervised, supervise } from './embedded/supervised.ts';
 
 export { EmbeddedPostgresError } from './embedded/fault.ts';
@@ -19,8 +20,12 @@ const rootsElsewhere = '/var/lib/retry-safe';
 const startLimitMs = 60_000;
 /** Milliseconds a shutdown may take before it is pressed for. */
 const stopLimitMs = 5_000;
-/** Ports tried: another program may take one between our look and Postgres' bind. */
-const portTries = 5;
+/** Starts tried: another program may take a free port between our look and Postgres' bind. */
+const startTries = 5;
+/** Milliseconds between them. */
+const startPauseMs = 200;
+/** What Postgres says (in English: the cluster's locale is C) when the obstacle may be gone in a moment: the port, or a killed predecessor's last workers. */
+const passing = /Address already in use|pre-existing shared memory block/;
 
 export type EmbeddedOptions = {
   /** The folder of the cluster, its lock and its log; made when it is missing. */
@@ -61,15 +66,15 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
   const dataDir = resolve(options.dataDir);
   mkdirSync(dataDir, { recursive: true });
   const account = postgresAccount();
-  const disown = own(dataDir);
+  const ownership = own(dataDir);
   try {
     const binaries = findBinaries(account, rootsElsewhere);
     const home = homeOf(dataDir, account, options.onNotice);
     const cluster = await prepareCluster(home, binaries, account, options.fsync ?? true);
-    await awaitPredecessor(dataDir, cluster);
+    await awaitPredecessor(dataDir, cluster, ownership.isInherited);
     const { postgres, port } = await startOnSomePort(binaries.postgres, cluster, home, account, options);
     postgres.unref();
-    const ended = postgres.ended.then(disown, disown);
+    const ended = postgres.ended.then(ownership.giveBack, ownership.giveBack);
     return {
       url: `postgres://${superuser}:${passwordOf(cluster)}@127.0.0.1:${port}/postgres`,
       port,
@@ -79,14 +84,14 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
       stop: () => stop(postgres),
     };
   } catch (error) {
-    disown();
+    ownership.giveBack();
     throw error;
   }
 }
 
 /** The folder of the cluster: the data folder, or for root one that the user `postgres` can reach. */
 function homeOf(dataDir: string, account: Account | undefined, onNotice?: (sentence: string) => void): string {
-  if (account === undefined || canReach(account, '-x', dataDir)) return dataDir;
+  if (account === undefined || canReach(account, dataDir)) return dataDir;
   const home = join(rootsElsewhere, createHash('sha256').update(dataDir).digest('hex').slice(0, 16));
   mkdirSync(home, { recursive: true, mode: 0o755 });
   onNotice?.(`the database is kept in ${home}: the user "postgres", as whom it runs, can't reach ${dataDir}`);
@@ -104,16 +109,22 @@ async function startOnSomePort(
   for (let tries = 1; ; tries += 1) {
     const port = options.port ?? (await freePort());
     const postgres = supervise([program, '-D', cluster, ...settingsOf(port, options)], account, log);
-    const isReady = () => postgres.isRunning && readLockFile(cluster)?.status === 'ready';
+    const isReady = () => postgres.isRunning && isUp(cluster);
     await pollUntil(() => isReady() || !postgres.isRunning, startLimitMs);
     if (isReady()) return { postgres, port };
     await stop(postgres);
     const said = readFileSync(log, 'utf8');
-    const isTaken = said.includes('Address already in use');
-    if (!isTaken || options.port !== undefined || tries === portTries) {
+    if (tries === startTries || !passing.test(said)) {
       throw new EmbeddedPostgresError(`the embedded Postgres did not start in ${home}:${tailOf(said)}`);
     }
+    await sleep(startPauseMs);
   }
+}
+
+/** The lock file of a killed predecessor may still say ready: only a living postmaster's word counts. */
+function isUp(cluster: string): boolean {
+  const lock = readLockFile(cluster);
+  return lock?.status === 'ready' && isPostmasterOf(lock.pid, cluster);
 }
 
 function settingsOf(port: number, options: EmbeddedOptions): string[] {

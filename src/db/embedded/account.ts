@@ -13,9 +13,9 @@ export function postgresAccount(): Account | undefined {
   return lookUp() ?? create();
 }
 
-/** Whether the account can do what `test` (the shell's) asks of a path: `-x`, `-r`, `-w`. */
-export function canReach(account: Account | undefined, test: '-x' | '-r' | '-w', path: string): boolean {
-  return spawnSync('/bin/sh', ['-c', `test ${test} "$1"`, 'sh', path], { ...account, cwd: '/' }).status === 0;
+/** Whether the account can execute the program at a path or pass through the folder at it. */
+export function canReach(account: Account, path: string): boolean {
+  return spawnSync('/bin/sh', ['-c', 'test -x "$1"', 'sh', path], { ...account, cwd: '/' }).status === 0;
 }
 
 function lookUp(): Account | undefined {

@@ -25,7 +25,7 @@ export type Binaries = { readonly initdb: string; readonly postgres: string; rea
 export function findBinaries(account: Account | undefined, elsewhere: string): Binaries {
   const { native, version } = locate();
   linkLibraries(native);
-  if (canReach(account, '-x', join(native, 'bin', 'postgres'))) return programs(native, version);
+  if (account === undefined || canReach(account, join(native, 'bin', 'postgres'))) return programs(native, version);
   const copy = join(elsewhere, `postgres-${version}`);
   if (!existsSync(copy)) copyTo(native, copy);
   return programs(copy, version);

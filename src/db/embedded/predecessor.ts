@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import { inUse } from './owner.ts';
 import { isPostmasterOf, pollUntil, startOf } from './processes.ts';
 
-/** Milliseconds a Postgres whose owner died is given to end by itself; its supervisor has told it to. */
-const patienceMs = 15_000;
-/** Milliseconds it is given after each further signal. */
-const pressureMs = 3_000;
+/** How a Postgres whose owner died is ended, with the milliseconds each signal is given: a fast shutdown first. */
+const pressure = [
+  ['SIGINT', 10_000],
+  ['SIGQUIT', 3_000],
+  ['SIGKILL', 3_000],
+] as const;
 
 /** What the lock file of a running Postgres says (its first line is the pid, the fourth the port, the eighth how far it is). */
 export function readLockFile(cluster: string): { pid: number; status: string | undefined } | undefined {
@@ -21,11 +23,13 @@ export function readLockFile(cluster: string): { pid: number; status: string | u
 }
 
 /**
- * Clears the way after a process that was killed together with its Postgres or just before it. Waits for a Postgres that
- * is still shutting down, and ends one that was orphaned. A lock file whose pid is another program's by now is disarmed:
- * Postgres would believe it. The rest of the file stays, by which Postgres finds left-over workers of its predecessor.
+ * Clears the way after an owner that was killed, perhaps together with its supervisor: ends its Postgres, which may be
+ * shutting down already or may not know. A Postgres that is not inherited is somebody else's: throws.
+ *
+ * A lock file whose pid is another program's by now is disarmed, since Postgres would believe it. The rest of the file
+ * stays: by it Postgres finds left-over workers of its predecessor.
  */
-export async function awaitPredecessor(dataDir: string, cluster: string): Promise<void> {
+export async function awaitPredecessor(dataDir: string, cluster: string, isInherited: boolean): Promise<void> {
   const pid = readLockFile(cluster)?.pid;
   if (pid === undefined || startOf(pid) === undefined) return;
   if (!isPostmasterOf(pid, cluster)) {
@@ -35,14 +39,13 @@ export async function awaitPredecessor(dataDir: string, cluster: string): Promis
     return;
   }
   const isGone = () => !isPostmasterOf(pid, cluster);
-  if (await pollUntil(isGone, patienceMs)) return;
-  for (const signal of ['SIGINT', 'SIGQUIT', 'SIGKILL'] as const) {
+  for (const [signal, limitMs] of isInherited ? pressure : []) {
     try {
       process.kill(pid, signal);
     } catch {
       // Another user's, or gone just now: the wait tells.
     }
-    if (await pollUntil(isGone, pressureMs)) return;
+    if (await pollUntil(isGone, limitMs)) return;
   }
   throw inUse(dataDir, pid);
 }
