@@ -9,6 +9,7 @@ import type { Mounted } from './handler.ts';
 import { createHttpServer, defaultLimits } from './http/server.ts';
 import { createKeyed, type Keyed } from './idempotency/keyed.ts';
 import { sweepOnce } from './idempotency/sweep.ts';
+import { pressureOf, watchLoop } from './limits/pressure.ts';
 import { takeToken } from './limits/token-bucket.ts';
 import { createOpenAiProvider } from './llm/openai.ts';
 import type { Provider } from './llm/provider.ts';
@@ -39,6 +40,8 @@ export type ServeOptions = {
   readonly provider?: Provider;
   /** Credits in micros that tenants are given once, at the first start. */
   readonly seedCredits?: Readonly<Record<string, number>>;
+  /** Opens the database; default: the pool as it is. For whoever must see or break what passes between. */
+  readonly openDatabase?: typeof openDatabase;
 };
 
 /** A server that listens. */
@@ -55,7 +58,7 @@ export type Serving = {
 /** Builds the app over one database, listens and starts the loops. Rejects when the port is taken. */
 export async function serve(options: ServeOptions): Promise<Serving> {
   const { config, log } = options;
-  const db = openDatabase({
+  const db = (options.openDatabase ?? openDatabase)({
     url: options.databaseUrl,
     max: config.dbPoolMax,
     prepare: config.dbPrepare,
@@ -87,6 +90,9 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     log,
     settings: { ...config.jobs, timeoutMs, priceMicrosPerToken, sweepMs: config.idempotency.sweepMs },
   });
+  const loop = watchLoop();
+  // A quarter of what a query may wait before it is 503 anyway; a loop that is a second late answers nobody in time.
+  const pressureLimits = { poolMs: config.dbQueryTimeoutMs / 4, loopMs: 1_000 };
   const app = createApp({
     procedures: [
       ...orderProcedures(db, pager),
@@ -102,6 +108,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     db,
     keyed,
     spend: (tenant) => takeToken(db, config.rateLimit, tenant),
+    pressure: () => pressureOf({ poolMs: db.stats().longestWaitMs, loopMs: loop.lateMs() }, pressureLimits),
     log,
     limits: config,
     onAnswer: metrics.onAnswer,
@@ -165,6 +172,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     await closed;
     await Promise.all([handedBack, ...loops.map((loop) => loop.stop())]);
     await keyed.leases.stop();
+    loop.stop();
     await db.close(1_000);
   };
   return { url: `http://${host}:${port}`, app, db, keyed, jobs, stop: () => (stopped ??= stop()) };
