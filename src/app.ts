@@ -11,6 +11,7 @@ import { type Reply, sendReply } from './http/reply.ts';
 import { createRouter, splitTarget } from './http/router.ts';
 import { streamReply } from './http/stream.ts';
 import type { Keyed, KeyOutcome } from './idempotency/keyed.ts';
+import type { Pressure } from './limits/pressure.ts';
 import { errorFields, type Log } from './log.ts';
 import { toProblem } from './pipeline/faults.ts';
 import { executeRead } from './pipeline/read.ts';
@@ -50,6 +51,8 @@ export type AppParts = {
   readonly db: Database;
   readonly keyed: Keyed;
   readonly spend: Spend;
+  /** How much more work is waiting than is done. */
+  readonly pressure: () => Pressure;
   readonly log: Log;
   readonly limits: ReceiveLimits & { readonly corsOrigins: readonly string[] };
   /** Told of every answered request, for the metrics. */
@@ -83,6 +86,8 @@ type Trail = {
 
 /** Until a draining server's successor is there, in milliseconds. */
 const drainRetryMs = 1_000;
+/** Until an overloaded server may have caught up, in milliseconds. */
+const overloadRetryMs = 2_000;
 /** A client that still sends after a refusal is listened to for so long, so that it gets to read the answer. Milliseconds. */
 const lingerMs = 1_000;
 
@@ -137,6 +142,8 @@ export function createApp(parts: AppParts): App {
     trail.pays = procedure.method !== 'GET' && procedure.pays === true;
     if (leaving.signal.aborted)
       throw problem('unavailable', { retryAfterMs: drainRetryMs, message: 'The server is stopping: send it again.' });
+    const pressure = parts.pressure();
+    if (pressure === 'severe') throw overloaded();
 
     // 3. Auth.
     const { tenant, sub, scopes } = await parts.authenticate(req.headersDistinct.authorization);
@@ -177,7 +184,7 @@ export function createApp(parts: AppParts): App {
     }
 
     // 6. to 10. Key, rate limit, preconditions, schema, work.
-    const end = await executeWrite(parts, {
+    const end = await executeWrite(pressure === 'none' ? parts : { ...parts, refusal: overloaded() }, {
       procedure,
       handler: handler as never,
       head,
@@ -229,7 +236,8 @@ export function createApp(parts: AppParts): App {
     const fault = refused?.refusal.problem ?? toProblem(error);
     if (refused !== undefined) trail.keyOutcome = refused.refusal.outcome;
     trail.code = fault.code;
-    if (fault.status >= 500) trail.cause = fault.cause ?? fault;
+    // A refusal under load has no cause, and needs no second line.
+    if (fault.status >= 500) trail.cause = fault.cause ?? (fault.code === 'internal' ? fault : undefined);
     const reply = problemReply(fault, traceId, isKeyed);
     return refused?.waitSeconds === undefined
       ? reply
@@ -317,6 +325,13 @@ export function createApp(parts: AppParts): App {
     });
     if (cause !== undefined) parts.log.error('request failed', { trace_id: traceId, ...errorFields(cause) });
   }
+}
+
+function overloaded() {
+  return problem('unavailable', {
+    retryAfterMs: overloadRetryMs,
+    message: 'The server is overloaded: send it again after Retry-After.',
+  });
 }
 
 /** Discards what the client still sends for a moment: closing at once would reset the connection before the answer is read. */

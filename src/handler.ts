@@ -63,6 +63,11 @@ type Checks<P extends WriteProcedure> = {
 export type TransactionHandler<P extends WriteProcedure, Prepared> = Checks<P> & {
   prepare?(input: Input<P>, ctx: WriteContext): Promise<Prepared>;
   commit(tx: Tx, prepared: Prepared, input: Input<P>, ctx: WriteContext): Promise<Answer>;
+  /**
+   * Instead of both where no key was sent, so that nothing has to be stored with the writes: for work whose statements may
+   * each commit by itself, which saves begin and commit.
+   */
+  alone?(input: Input<P>, ctx: WriteContext): Promise<Answer>;
 };
 
 /**

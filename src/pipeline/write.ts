@@ -17,7 +17,13 @@ import type { Head } from './receive.ts';
 export type Spend = (tenant: string) => Promise<void>;
 
 /** What a write needs of the process. */
-export type WriteDeps = { readonly db: Database; readonly keyed: Keyed; readonly spend: Spend };
+export type WriteDeps = {
+  readonly db: Database;
+  readonly keyed: Keyed;
+  readonly spend: Spend;
+  /** The server takes no new work: what is not answered by its key is refused with this. */
+  readonly refusal?: Problem;
+};
 
 /** One write on its way: all that was decided in memory, before anything is claimed. */
 export type Write = {
@@ -68,7 +74,9 @@ export function missingCondition(
 /** Steps 6 to 10 of a write. Throws problems and KeyRefused. */
 export async function executeWrite(deps: WriteDeps, write: Write): Promise<WriteEnd> {
   const refusal =
-    missingCondition(write.procedure, write.head) ?? ('refusal' in write.body ? write.body.refusal : undefined);
+    deps.refusal ??
+    missingCondition(write.procedure, write.head) ??
+    ('refusal' in write.body ? write.body.refusal : undefined);
   const { key } = write.head;
   if (refusal !== undefined) return await refuse(deps, write, refusal);
   if (key === undefined) {
@@ -92,6 +100,7 @@ async function refuse(deps: WriteDeps, write: Write, refusal: Problem): Promise<
   const request = key === undefined ? undefined : keyedRequest(write, key);
   const before = request && (await deps.keyed.peek(request));
   if (before !== undefined) return settle(before, 0);
+  if (refusal === deps.refusal) throw refusal;
   if (write.procedure.spends) await deps.spend(write.context.tenant);
   if (refusal.code !== 'precondition_required') {
     try {
@@ -203,6 +212,8 @@ async function runUnkeyed(deps: WriteDeps, write: Write): Promise<StoredAnswer> 
     await deps.db.query((sql) => sql`with fence as (select 1) ${work(sql)}`);
     return storedAnswer(answer);
   }
+  const { alone } = handler;
+  if (alone !== undefined) return storedAnswer(await retried(() => alone(input, ctx)));
   const prepared = await handler.prepare?.(input, ctx);
   return await transaction(deps.db, async (tx) => storedAnswer(await handler.commit(tx, prepared, input, ctx)));
 }
@@ -213,10 +224,14 @@ async function runUnkeyed(deps: WriteDeps, write: Write): Promise<StoredAnswer> 
  */
 const maxTries = 5;
 
-async function transaction<T>(db: Database, work: (tx: Tx) => Promise<T>): Promise<T> {
+function transaction<T>(db: Database, work: (tx: Tx) => Promise<T>): Promise<T> {
+  return retried(() => db.transaction(work));
+}
+
+async function retried<T>(work: () => Promise<T>): Promise<T> {
   for (let tries = 1; ; tries += 1) {
     try {
-      return await db.transaction(work);
+      return await work();
     } catch (error) {
       if (tries === maxTries || sqlstateOf(error) !== SERIALIZATION_FAILURE) throw error;
     }
