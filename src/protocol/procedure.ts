@@ -47,8 +47,14 @@ export type ReadProcedure = Extract<Procedure, { method: 'GET' }>;
 /** A procedure that writes. */
 export type WriteProcedure = Exclude<Procedure, { method: 'GET' }>;
 
+/** Members that a procedure of this method does not have: a misspelt flag would silently take a guarantee away. */
+type Misspelt<P extends Procedure> = Exclude<
+  keyof P,
+  P extends ReadProcedure ? keyof ReadProcedure : keyof WriteProcedure | keyof Body
+>;
+
 /** Checks a procedure's shape and keeps its literal type. */
-export function procedure<const P extends Procedure>(definition: P): P {
+export function procedure<const P extends Procedure>(definition: P & { readonly [Name in Misspelt<P>]: never }): P {
   return definition;
 }
 
