@@ -1,11 +1,17 @@
 import { parseConfig } from '../src/config.ts';
 import { sweepOnce } from '../src/idempotency/sweep.ts';
+import { createSimulatedProvider } from '../src/llm/simulated.ts';
 import { createLog } from '../src/log.ts';
 import { type Loop, startLoop } from '../src/loop.ts';
+import { startWorkers } from '../src/resources/jobs/workers.ts';
 import { serve } from '../src/serve.ts';
 import { startBare } from './arms/bare.ts';
 import { benchProcedures } from './arms/index.ts';
+import { createTurns } from './arms/queued-rewrite.ts';
+import { startRowPerToken } from './arms/row-per-token.ts';
 import type { Answers, Ask, FromServer, ToServer } from './stage/channel.ts';
+import { createClockModel } from './stage/clock-model.ts';
+import { tenant } from './stage/stage.ts';
 
 /*
  * The server under test: the real one with the arms it is compared with mounted beside its own routes, and a channel for
@@ -17,14 +23,24 @@ const secret = config.auth.secret;
 const databaseUrl = config.databaseUrl;
 if (secret === undefined || databaseUrl === undefined) throw new Error('AUTH_SECRET and DATABASE_URL are needed');
 
+/** More than any cell spends. */
+const credits = 1_000_000_000_000;
+// One model for the server's own routes and for the arms, so that calls are counted in one place.
+const { simLatencyMs, simTokens } = config.llm;
+const simulated = createSimulatedProvider({ latencyMs: simLatencyMs, tokens: simTokens });
+const provider = process.env.BENCH_MODEL === 'clock' ? createClockModel(simLatencyMs, simTokens) : simulated;
+
 const log = createLog(config.logLevel, (line) => process.stdout.write(line));
 const serving = await serve({
   config,
   databaseUrl,
   auth: { secret },
   log,
-  procedures: (parts) => benchProcedures({ ...parts, config }),
+  provider,
+  seedCredits: { [tenant]: credits },
+  procedures: ({ db }) => benchProcedures({ db, provider, losesUpdates: process.env.BENCH_PLANT === 'lost-update' }),
 });
+await createTurns(serving.db);
 const bareUrl = await startBare();
 
 let sweeping: Loop | undefined;
@@ -53,10 +69,35 @@ const answers: { [Kind in Ask['kind']]: (ask: Extract<Ask, { kind: Kind }>) => P
     }
     return { swept: before };
   },
+  async workers({ writer }) {
+    await working?.stop();
+    working = startWriter(writer);
+    return { ok: true };
+  },
   async model() {
-    return { calls: 0, completionTokens: 0 };
+    const { calls, completionTokens } = simulated.stats();
+    return { calls, completionTokens };
   },
 };
+
+let working: { stop(): Promise<void> } | undefined;
+
+function startWriter(writer: 'batched' | 'row_per_token' | 'none') {
+  const { db } = serving;
+  if (writer === 'none') return undefined;
+  if (writer === 'row_per_token') {
+    return startRowPerToken(db, provider, (error) => log.warn('a job failed', { error: String(error) }));
+  }
+  return startWorkers({
+    db,
+    provider,
+    timeoutMs: config.llm.timeoutMs,
+    random: Math.random,
+    workers: 100,
+    leaseMs: config.jobs.leaseMs,
+    log,
+  });
+}
 
 const tell = (message: FromServer) => process.send?.(message);
 

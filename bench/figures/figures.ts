@@ -52,7 +52,7 @@ export function ratioWords(ratio: RatioSummary | undefined): string {
   if (ratio === undefined) return 'no figure';
   const [min, max] = ratio.spread;
   const range = min === max ? '' : ` (${formatNumber(min)}–${formatNumber(max)})`;
-  const aim = ratio.aim === undefined ? '' : `, aim at least ${ratio.aim}: ${ratio.reached ? 'reached' : 'missed'}`;
+  const aim = ratio.aim === undefined ? '' : `, aim at least ${ratio.aim}: ${verdict(ratio.reached === true)}`;
   return `**${formatNumber(ratio.median)}**${range}${aim}`;
 }
 
@@ -66,4 +66,9 @@ export function statusWords(arm: ArmSummary): string {
 /** A figure for a chart: null where there is none. */
 export function finite(value: number): number | null {
   return Number.isFinite(value) ? value : null;
+}
+
+/** `reached` or `missed`. */
+export function verdict(reached: boolean): string {
+  return reached ? 'reached' : 'missed';
 }

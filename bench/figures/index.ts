@@ -1,12 +1,23 @@
 import type { RatioDefinition } from '../statistics/summary.ts';
+import { contentionFigures } from './contention.ts';
 import type { Figures } from './figures.ts';
 import { growthFigures } from './growth.ts';
 import { httpFigures } from './http.ts';
 import { keysFigures } from './keys.ts';
+import { lockingFigures } from './locking.ts';
+import { streamsFigures } from './streams.ts';
 import { tagsFigures } from './tags.ts';
 
 /** How each cell is told, in the order of the report. */
-export const figures: readonly Figures[] = [keysFigures, tagsFigures, growthFigures, httpFigures];
+export const figures: readonly Figures[] = [
+  lockingFigures,
+  contentionFigures,
+  keysFigures,
+  tagsFigures,
+  growthFigures,
+  streamsFigures,
+  httpFigures,
+];
 
 /** Every ratio that statistics are made of. */
 export const ratios: readonly RatioDefinition[] = figures.flatMap(({ cell, ratios: own }) =>

@@ -4,8 +4,8 @@ import * as echarts from 'echarts';
 export type Series = {
   readonly name: string;
   readonly values: readonly (number | null)[];
-  /** Smallest and largest of the rounds behind each value. */
-  readonly spread?: readonly (readonly [number, number] | null)[];
+  /** A line of what is expected, not measured. */
+  readonly isDashed?: boolean;
 };
 
 /** A chart, before it is drawn. */
@@ -52,7 +52,7 @@ export function drawChart(definition: ChartDefinition): string {
 function optionOf({ title, kind, x, y, series }: ChartDefinition): echarts.EChartsOption {
   const ink = 'var(--ink)';
   const axis = {
-    nameTextStyle: { color: ink, fontSize: 12 },
+    nameTextStyle: { color: ink, fontSize: 12, align: 'left' as const },
     axisLabel: { color: ink, fontSize: 12 },
     axisLine: { lineStyle: { color: ink } },
     axisTick: { lineStyle: { color: ink } },
@@ -65,7 +65,7 @@ function optionOf({ title, kind, x, y, series }: ChartDefinition): echarts.EChar
     backgroundColor: 'transparent',
     textStyle: { fontFamily: 'system-ui, sans-serif', color: ink },
     title: { text: title, left: 12, top: 8, textStyle: { color: ink, fontSize: 15, fontWeight: 600 } },
-    legend: { top: 36, left: 12, itemGap: 18, textStyle: { color: ink, fontSize: 12 } },
+    legend: { top: 36, left: 12, itemGap: 40, textStyle: { color: ink, fontSize: 12 } },
     grid: { left: 16, right: 28, top: 96, bottom: 40, containLabel: true },
     xAxis: {
       ...axis,
@@ -106,9 +106,9 @@ function seriesOf(of: Series, index: number, kind: ChartDefinition['kind'], xs: 
     ...common,
     type: 'line' as const,
     connectNulls: false,
-    symbol: ['circle', 'rect', 'triangle', 'diamond', 'pin'][index % 5] as string,
+    symbol: of.isDashed ? 'none' : (['circle', 'rect', 'triangle', 'diamond'][index % 4] as string),
     symbolSize: 8,
-    lineStyle: { color: colour, width: 2.5 },
+    lineStyle: { color: colour, width: of.isDashed ? 1.5 : 2.5, type: of.isDashed ? 'dashed' : 'solid' },
   };
 }
 

@@ -4,6 +4,8 @@ export type Ask =
   | { readonly kind: 'usage' }
   /** Sweeps keys without a pause, or stops. */
   | { readonly kind: 'sweep'; readonly on: boolean }
+  /** Lets workers run queued jobs: the server's own, or those that write a row a token. */
+  | { readonly kind: 'workers'; readonly writer: 'batched' | 'row_per_token' | 'none' }
   /** What the model has been asked for so far. */
   | { readonly kind: 'model' };
 
@@ -11,6 +13,7 @@ export type Ask =
 export type Answers = {
   readonly usage: { readonly cpuMs: number; readonly rssBytes: number };
   readonly sweep: { readonly swept: number };
+  readonly workers: { readonly ok: true };
   readonly model: { readonly calls: number; readonly completionTokens: number };
 };
 
