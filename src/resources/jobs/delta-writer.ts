@@ -65,11 +65,12 @@ export function createDeltaWriter(write: (text: string, tokens: number) => Promi
       check();
     },
     async flush() {
-      do {
+      // Of what came during one batch the next one has begun by itself.
+      while (failure === undefined && (text !== '' || writing !== undefined)) {
         begin();
         await writing;
-        check();
-      } while (text !== '');
+      }
+      check();
     },
     discard,
   };
