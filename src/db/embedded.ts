@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { mkdirSync, readFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Account, canReach, postgresAccount } from './embedded/account.ts';
 import { findBinaries } from './embedded/binaries.ts';
@@ -92,6 +92,11 @@ export async function startEmbedded(options: EmbeddedOptions): Promise<EmbeddedP
 /** The folder of the cluster: the data folder, or for root one that the user `postgres` can reach. */
 function homeOf(dataDir: string, account: Account | undefined, onNotice?: (sentence: string) => void): string {
   if (account === undefined || canReach(account, dataDir)) return dataDir;
+  // The folder is ours to open, the ones above it are not. Its files have modes of their own.
+  if (canReach(account, dirname(dataDir))) {
+    chmodSync(dataDir, (statSync(dataDir).mode & 0o777) | 0o011);
+    return dataDir;
+  }
   const home = join(rootsElsewhere, createHash('sha256').update(dataDir).digest('hex').slice(0, 16));
   mkdirSync(home, { recursive: true, mode: 0o755 });
   onNotice?.(`the database is kept in ${home}: the user "postgres", as whom it runs, can't reach ${dataDir}`);

@@ -244,6 +244,16 @@ test('two folders have two servers side by side', async () => {
 });
 
 const notRoot = process.getuid?.() !== 0 && 'only for root, who must run Postgres as another user';
+test('root opens a private data folder for the user postgres, but not its files', { skip: notRoot }, async () => {
+  const folder = join(dataDir, 'private');
+  mkdirSync(folder, { mode: 0o700 });
+  const pg = await start({ dataDir: folder });
+  assert.equal(pg.cluster, join(folder, 'cluster'));
+  assert.equal(statSync(folder).mode & 0o777, 0o711);
+  assert.equal(statSync(pg.cluster).mode & 0o077, 0);
+  await pg.stop();
+});
+
 test('root keeps the cluster elsewhere when the user postgres cannot reach the folder, and says so', {
   skip: notRoot,
 }, async () => {
