@@ -1,4 +1,3 @@
-import type postgres from 'postgres';
 import { tenantDigest } from '../../auth/tenant-digest.ts';
 import type { Context } from '../../handler.ts';
 import { type Problem, problem } from '../../protocol/errors.ts';
@@ -12,7 +11,7 @@ import {
   versionCondition,
 } from '../../protocol/version-condition.ts';
 import { docBody, docTag } from './item.ts';
-import { type DocHead, type DocName, type DocRow, findDoc } from './store.ts';
+import { type DocHead, type DocName, type DocRow, findDoc, type Run } from './store.ts';
 
 /** What a request is about, and what it asks of it before it does anything. */
 export type Target = {
@@ -48,10 +47,7 @@ export function changed(tenant: string, doc: DocHead): Problem {
 }
 
 /** The document as it is now, with its body where a 412 shall show it. */
-export async function currentDoc(
-  target: Target,
-  run: (build: (sql: postgres.Sql) => ReturnType<typeof findDoc>) => Promise<readonly DocHead[]>,
-): Promise<DocHead | undefined> {
+export async function currentDoc(target: Target, run: Run): Promise<DocHead | undefined> {
   const rows = await run((sql) => findDoc(sql, target.name, target.showsCurrent ? anyVersion : noVersion));
   return rows[0];
 }
@@ -77,19 +73,19 @@ const busyRetryMs = 1_000;
  * Writes, or throws 404 or 412. The state is read by a statement of its own after the write has found nothing: only that one
  * is sure to see what a writer that was waited for has committed, and so the tag of the 412 is the winner's.
  */
-export async function writeUnderCondition(sql: postgres.Sql, target: Target, attempt: Attempt): Promise<DocRow> {
+export async function writeUnderCondition(run: Run, target: Target, attempt: Attempt): Promise<DocRow> {
   const { name, condition } = target;
   for (let tries = 1; ; tries += 1) {
     const written = await attempt.write();
     if (written !== undefined) return written;
-    const current = await currentDoc(target, (build) => build(sql));
+    const current = await currentDoc(target, run);
     if (current === undefined) {
       if (!attempt.creates) throw problem('not_found');
       if (tries === maxTries) throw problem('unavailable', { retryAfterMs: busyRetryMs });
       continue;
     }
     if (attempt.mayBeDone?.(current)) {
-      const [whole] = await findDoc(sql, name, anyVersion);
+      const [whole] = await run((sql) => findDoc(sql, name, anyVersion));
       if (whole !== undefined && hasBody(whole) && whole.version === current.version && attempt.isDone?.(whole)) {
         return whole;
       }

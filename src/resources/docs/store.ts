@@ -1,4 +1,5 @@
 import type postgres from 'postgres';
+import type { Database, Tx } from '../../db/pool.ts';
 import type { VersionCondition, Versions } from '../../protocol/version-condition.ts';
 
 /** A document as it is kept. */
@@ -25,6 +26,15 @@ export type DocPatch = { readonly title?: string | undefined; readonly body?: st
 /** One document of one tenant; it need not exist. */
 export type DocName = { readonly tenant: string; readonly id: string };
 
+/** Runs one statement, by itself or in a transaction. */
+export type Run = Database['query'];
+
+/** Runs statements on the transaction's connection. */
+export const inTransaction =
+  (tx: Tx): Run =>
+  (build) =>
+    build(tx.sql);
+
 type Written = Omit<DocRow, 'title' | 'body'>;
 
 /** Inserts a document if the claim is still ours: part of the completion's statement. */
@@ -41,64 +51,72 @@ export function insertDoc(sql: postgres.Sql, tenant: string, doc: DocRow) {
  * is not committed yet is waited for.
  */
 export async function createDoc(
-  sql: postgres.Sql,
+  run: Run,
   { tenant, id }: DocName,
   content: DocContent,
   by: string,
 ): Promise<DocRow | undefined> {
-  const rows = await sql<Written[]>`
-    insert into docs (tenant, id, title, body, version, created_at, updated_at, updated_by)
-    values (${tenant}, ${id}, ${content.title}, ${content.body}, 1, now(), now(), ${by})
-    on conflict (tenant, id) do update set title = excluded.title, body = excluded.body, version = docs.version + 1,
-      created_at = excluded.created_at, updated_at = excluded.updated_at, updated_by = excluded.updated_by, deleted_at = null
-    where docs.deleted_at is not null
-    returning id, version, created_at, updated_at, updated_by`;
+  const rows = await run(
+    (sql) => sql<Written[]>`
+      insert into docs (tenant, id, title, body, version, created_at, updated_at, updated_by)
+      values (${tenant}, ${id}, ${content.title}, ${content.body}, 1, now(), now(), ${by})
+      on conflict (tenant, id) do update set title = excluded.title, body = excluded.body, version = docs.version + 1,
+        created_at = excluded.created_at, updated_at = excluded.updated_at, updated_by = excluded.updated_by, deleted_at = null
+      where docs.deleted_at is not null
+      returning id, version, created_at, updated_at, updated_by`,
+  );
   return rows[0] && { ...rows[0], ...content };
 }
 
 /** Replaces the content under the condition. Undefined: the document is not there, or not at a version that is allowed. */
 export async function replaceDoc(
-  sql: postgres.Sql,
+  run: Run,
   { tenant, id }: DocName,
   condition: VersionCondition,
   content: DocContent,
   by: string,
 ): Promise<DocRow | undefined> {
-  const rows = await sql<Written[]>`
-    update docs set title = ${content.title}, body = ${content.body}, ${nextVersion(sql, by)}
-    where tenant = ${tenant} and id = ${id} and deleted_at is null and ${allowed(sql, condition)}
-    returning id, version, created_at, updated_at, updated_by`;
+  const rows = await run(
+    (sql) => sql<Written[]>`
+      update docs set title = ${content.title}, body = ${content.body}, ${nextVersion(sql, by)}
+      where tenant = ${tenant} and id = ${id} and deleted_at is null and ${allowed(sql, condition)}
+      returning id, version, created_at, updated_at, updated_by`,
+  );
   return rows[0] && { ...rows[0], ...content };
 }
 
 /** Sets the members that are given, under the condition. Undefined: as `replaceDoc`, or nothing would change. */
 export async function patchDoc(
-  sql: postgres.Sql,
+  run: Run,
   { tenant, id }: DocName,
   condition: VersionCondition,
   patch: DocPatch,
   by: string,
 ): Promise<DocRow | undefined> {
-  const rows = await sql<DocRow[]>`
-    update docs set title = coalesce(patch.title, docs.title), body = coalesce(patch.body, docs.body), ${nextVersion(sql, by)}
-    from (values (${patch.title ?? null}::text, ${patch.body ?? null}::text)) as patch (title, body)
-    where tenant = ${tenant} and id = ${id} and deleted_at is null and ${allowed(sql, condition)}
-      and (docs.title <> patch.title or docs.body <> patch.body)
-    returning id, docs.title, docs.body, version, created_at, updated_at, updated_by`;
+  const rows = await run(
+    (sql) => sql<DocRow[]>`
+      update docs set title = coalesce(patch.title, docs.title), body = coalesce(patch.body, docs.body), ${nextVersion(sql, by)}
+      from (values (${patch.title ?? null}::text, ${patch.body ?? null}::text)) as patch (title, body)
+      where tenant = ${tenant} and id = ${id} and deleted_at is null and ${allowed(sql, condition)}
+        and (docs.title <> patch.title or docs.body <> patch.body)
+      returning id, docs.title, docs.body, version, created_at, updated_at, updated_by`,
+  );
   return rows[0];
 }
 
 /** Deletes under the condition. Undefined: as `replaceDoc`. The row stays without content and keeps the version. */
 export async function deleteDoc(
-  sql: postgres.Sql,
+  run: Run,
   { tenant, id }: DocName,
   condition: VersionCondition,
   by: string,
 ): Promise<DocRow | undefined> {
-  const rows = await sql<DocRow[]>`
-    update docs set title = '', body = '', deleted_at = now(), updated_at = greatest(now(), updated_at), updated_by = ${by}
-    where tenant = ${tenant} and id = ${id} and deleted_at is null and ${allowed(sql, condition)}
-    returning id, title, body, version, created_at, updated_at, updated_by`;
+  const rows = await run(
+    (sql) => sql<DocRow[]>`
+      update docs set title = '', body = '', deleted_at = now(), updated_at = greatest(now(), updated_at), updated_by = ${by}
+      where tenant = ${tenant} and id = ${id} and deleted_at is null and ${allowed(sql, condition)}
+      returning id, title, body, version, created_at, updated_at, updated_by`,
+  );
   return rows[0];
 }
 

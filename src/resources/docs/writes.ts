@@ -1,13 +1,24 @@
-import type { Database } from '../../db/pool.ts';
-import { type CheckMoment, type Context, type Mounted, mount } from '../../handler.ts';
+import type { Database, Tx } from '../../db/pool.ts';
+import { type Answer, type CheckMoment, type Context, type Mounted, mount, type WriteContext } from '../../handler.ts';
 import { contract } from '../../protocol/contract.ts';
 import { problem } from '../../protocol/errors.ts';
+import type { Input, WriteProcedure } from '../../protocol/procedure.ts';
 import { formatId, formatUuidV7, idRandomBytes } from '../../protocol/uuid.ts';
 import { allowsVersion, includesVersion } from '../../protocol/version-condition.ts';
 import { random } from '../../random.ts';
 import { changed, currentDoc, type Target, targetOf, writeUnderCondition } from './conditions.ts';
 import { docAnswer } from './item.ts';
-import { createDoc, type DocHead, type DocRow, deleteDoc, insertDoc, patchDoc, replaceDoc } from './store.ts';
+import {
+  createDoc,
+  type DocHead,
+  type DocRow,
+  deleteDoc,
+  insertDoc,
+  inTransaction,
+  patchDoc,
+  type Run,
+  replaceDoc,
+} from './store.ts';
 
 const prefix = 'doc';
 
@@ -15,7 +26,7 @@ const prefix = 'doc';
 export function docWrites(db: Database): Mounted[] {
   const check = async ({ params }: { params: { id: string } }, ctx: Context, moment: CheckMoment) => {
     const target = targetOf(params.id, ctx);
-    const current = await currentDoc(target, (build) => db.query(build));
+    const current = await currentDoc(target, db.query);
     if (current === undefined) {
       if (isCreation(ctx)) return;
       throw problem('not_found');
@@ -39,52 +50,57 @@ export function docWrites(db: Database): Mounted[] {
       },
     }),
 
-    mount(contract.putDoc, {
-      check,
-      async commit(tx, _prepared, { params, body }, ctx) {
-        const target = targetOf(params.id, ctx);
-        const { name, condition } = target;
-        if (isCreation(ctx)) {
-          const created = await writeUnderCondition(tx.sql, target, {
-            write: () => createDoc(tx.sql, name, body, ctx.sub),
-            creates: true,
-          });
-          return docAnswer(201, ctx.tenant, created);
-        }
-        const replaced = await writeUnderCondition(tx.sql, target, {
-          write: () => replaceDoc(tx.sql, name, condition, body, ctx.sub),
-          mayBeDone: (doc) => mayBeRepeated(target, ctx, doc),
-          isDone: (doc) => doc.title === body.title && doc.body === body.body,
-        });
-        return docAnswer(200, ctx.tenant, replaced);
-      },
-    }),
-
-    mount(contract.patchDoc, {
-      check,
-      async commit(tx, _prepared, { params, body }, ctx) {
-        const target = targetOf(params.id, ctx);
-        const { name, condition } = target;
-        const patched = await writeUnderCondition(tx.sql, target, {
-          write: () => patchDoc(tx.sql, name, condition, body, ctx.sub),
-          mayBeDone: (doc) => allowsVersion(condition, doc.version),
-          isDone: (doc) => (body.title ?? doc.title) === doc.title && (body.body ?? doc.body) === doc.body,
-        });
-        return docAnswer(200, ctx.tenant, patched);
-      },
-    }),
-
-    mount(contract.deleteDoc, {
-      check,
-      async commit(tx, _prepared, { params }, ctx) {
-        const target = targetOf(params.id, ctx);
-        await writeUnderCondition(tx.sql, target, {
-          write: () => deleteDoc(tx.sql, target.name, target.condition, ctx.sub),
-        });
-        return { status: 204 };
-      },
-    }),
+    mount(contract.putDoc, { check, ...keyedOrAlone(db, put) }),
+    mount(contract.patchDoc, { check, ...keyedOrAlone(db, patch) }),
+    mount(contract.deleteDoc, { check, ...keyedOrAlone(db, remove) }),
   ];
+}
+
+/** A write that is one statement needs a transaction only when a key's answer has to be stored with it. */
+function keyedOrAlone<P extends WriteProcedure>(
+  db: Database,
+  write: (run: Run, input: Input<P>, ctx: WriteContext) => Promise<Answer>,
+) {
+  return {
+    commit: (tx: Tx, _prepared: unknown, input: Input<P>, ctx: WriteContext) => write(inTransaction(tx), input, ctx),
+    alone: (input: Input<P>, ctx: WriteContext) => write(db.query, input, ctx),
+  };
+}
+
+async function put(run: Run, { params, body }: Input<typeof contract.putDoc>, ctx: WriteContext): Promise<Answer> {
+  const target = targetOf(params.id, ctx);
+  const { name, condition } = target;
+  if (isCreation(ctx)) {
+    const created = await writeUnderCondition(run, target, {
+      write: () => createDoc(run, name, body, ctx.sub),
+      creates: true,
+    });
+    return docAnswer(201, ctx.tenant, created);
+  }
+  const replaced = await writeUnderCondition(run, target, {
+    write: () => replaceDoc(run, name, condition, body, ctx.sub),
+    mayBeDone: (doc) => mayBeRepeated(target, ctx, doc),
+    isDone: (doc) => doc.title === body.title && doc.body === body.body,
+  });
+  return docAnswer(200, ctx.tenant, replaced);
+}
+
+async function patch(run: Run, { params, body }: Input<typeof contract.patchDoc>, ctx: WriteContext): Promise<Answer> {
+  const target = targetOf(params.id, ctx);
+  const { name, condition } = target;
+  const patched = await writeUnderCondition(run, target, {
+    write: () => patchDoc(run, name, condition, body, ctx.sub),
+    // Nothing was written because nothing would change.
+    mayBeDone: (doc) => allowsVersion(condition, doc.version),
+    isDone: (doc) => (body.title ?? doc.title) === doc.title && (body.body ?? doc.body) === doc.body,
+  });
+  return docAnswer(200, ctx.tenant, patched);
+}
+
+async function remove(run: Run, { params }: Input<typeof contract.deleteDoc>, ctx: WriteContext): Promise<Answer> {
+  const target = targetOf(params.id, ctx);
+  await writeUnderCondition(run, target, { write: () => deleteDoc(run, target.name, target.condition, ctx.sub) });
+  return { status: 204 };
 }
 
 /** `If-None-Match: *` alone. With If-Match beside it, one of the two fails whatever is there. */
