@@ -3,8 +3,10 @@ import { developmentSecret } from './auth/development-secret.ts';
 import { type AuthSettings, signToken } from './auth/tokens.ts';
 import { type Config, ConfigError, parseConfig } from './config.ts';
 import { firstCredits } from './credits/books.ts';
-import { startEmbedded } from './db/embedded.ts';
-import { migrate } from './db/migrate.ts';
+import { EmbeddedPostgresError, startEmbedded } from './db/embedded.ts';
+import { migrate, UnsupportedServerError } from './db/migrate.ts';
+import { INVALID_CATALOG_NAME, INVALID_PASSWORD, sqlstateOf } from './db/sqlstate.ts';
+import { DatabaseUnavailable } from './db/unavailable.ts';
 import { createLog } from './log.ts';
 import { serve } from './serve.ts';
 
@@ -83,7 +85,12 @@ async function main(): Promise<void> {
   const signalled = firstSignal();
 
   const embedded =
-    config.databaseUrl === undefined ? await startEmbedded({ dataDir: resolve(config.dataDir) }) : undefined;
+    config.databaseUrl === undefined
+      ? await startEmbedded({
+          dataDir: resolve(config.dataDir),
+          onNotice: (sentence) => process.stderr.write(`${sentence}\n`),
+        })
+      : undefined;
   try {
     const databaseUrl = config.databaseUrl ?? (embedded as { url: string }).url;
     await migrate(databaseUrl);
@@ -109,7 +116,15 @@ try {
 
 /** One clear sentence for what a newcomer meets; the stack for what nobody foresaw. */
 function startError(error: unknown): string {
-  if (error instanceof ConfigError) return error.message;
+  if (error instanceof ConfigError || error instanceof EmbeddedPostgresError) return error.message;
+  if (error instanceof UnsupportedServerError) return `DATABASE_URL: ${error.message}.`;
+  if (error instanceof DatabaseUnavailable) {
+    return `DATABASE_URL: ${error.message}${error.cause instanceof Error ? ` (${error.cause.message})` : ''}.`;
+  }
+  const sqlstate = sqlstateOf(error);
+  if (sqlstate === INVALID_PASSWORD || sqlstate === INVALID_CATALOG_NAME) {
+    return `DATABASE_URL: ${(error as Error).message}.`;
+  }
   const { code, port } = error as { code?: string; port?: number };
   if (code === 'EADDRINUSE') return `PORT: ${port} is taken; stop what listens there or set PORT (0 takes a free one).`;
   if (code === 'EACCES' && port !== undefined) return `PORT: ${port} is not open to this user; set PORT above 1023.`;

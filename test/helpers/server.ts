@@ -144,21 +144,36 @@ const projectDir = fileURLToPath(new URL('../..', import.meta.url));
 export const slowServerFile = fileURLToPath(new URL('./slow-server.ts', import.meta.url));
 
 /** Starts the real program (or `entry`, a script of the test that serves and prints the same first line) with these variables. */
-export async function startProcess(
+export function startProcess(
   t: TestContext,
   env: Record<string, string>,
   entry: string = mainFile,
 ): Promise<ServerProcess> {
-  const child = spawn(process.execPath, ['--import', 'tsx', entry], {
+  return launch(t, [process.execPath, '--import', 'tsx', entry], env);
+}
+
+/** Starts the program as a newcomer does: `npm start`. The child is npm, and leads a process group of its own. */
+export function startWithNpm(t: TestContext, env: Record<string, string>): Promise<ServerProcess> {
+  return launch(t, ['npm', 'start'], env);
+}
+
+async function launch(t: TestContext, command: readonly string[], env: Record<string, string>): Promise<ServerProcess> {
+  const [program = '', ...args] = command;
+  const child = spawn(program, args, {
     cwd: projectDir,
     env: { ...process.env, PORT: '0', AUTH_SECRET: testSecret, LLM_SIM_LATENCY_MS: '20', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
   });
   const output: string[] = [];
   const exited = once(child, 'exit') as Promise<[number | null]>;
   atEnd(t, async () => {
-    child.kill('SIGCONT');
-    child.kill('SIGKILL');
+    try {
+      // The whole group: what the child has started too.
+      process.kill(-(child.pid as number), 'SIGKILL');
+    } catch {
+      // Nobody is left.
+    }
     await exited;
   });
   createInterface({ input: child.stderr as NodeJS.ReadableStream }).on('line', (line) => output.push(line));
@@ -168,7 +183,8 @@ export async function startProcess(
       const listening = /listens on (\S+)/.exec(line)?.[1];
       if (listening !== undefined) resolve(listening);
     });
-    void exited.then(([code]) => reject(new Error(`the server ended with ${code}:\n${output.join('\n')}`)));
+    // Not `exit`: what was printed last is still on its way then.
+    child.once('close', (code) => reject(new ProcessEnded(code, output.join('\n'))));
   });
   return {
     url,
@@ -181,4 +197,14 @@ export async function startProcess(
       return code;
     },
   };
+}
+
+/** A server process that ended instead of listening; `message` is what it printed. */
+export class ProcessEnded extends Error {
+  override readonly name = 'ProcessEnded';
+  readonly code: number | null;
+  constructor(code: number | null, output: string) {
+    super(output);
+    this.code = code;
+  }
 }
