@@ -149,5 +149,7 @@ function cancel(socket: Socket, backend: Backend, done: () => void): void {
   socket.setTimeout(cancelMs, () => socket.destroy());
   socket.on('error', () => {});
   socket.on('close', done);
-  socket.end(message);
+  // The other side hangs up when it has done so; PgBouncer drops the request of a client that hangs up first.
+  socket.resume();
+  socket.write(message);
 }

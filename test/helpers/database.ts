@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import postgres from 'postgres';
@@ -22,9 +23,18 @@ export type TestDatabase = {
  * started for this process and ends with it.
  */
 export async function createTestDatabase(): Promise<TestDatabase> {
+  return await newDatabase(template);
+}
+
+/** An empty database, to be migrated by the test. */
+export async function emptyDatabase(): Promise<TestDatabase> {
+  return await newDatabase('template0');
+}
+
+async function newDatabase(from: string): Promise<TestDatabase> {
   const server = await templateServer();
   const name = `t_${randomBytes(8).toString('hex')}`;
-  await administer(server, (sql) => sql`create database ${sql(name)} template ${sql(template)} strategy file_copy`);
+  await administer(server, (sql) => sql`create database ${sql(name)} template ${sql(from)} strategy file_copy`);
   return {
     url: withDatabase(server, name),
     drop: () => administer(server, (sql) => sql`drop database if exists ${sql(name)} with (force)`),
@@ -117,4 +127,16 @@ function withDatabase(url: string, name: string): string {
   const parsed = new URL(url);
   parsed.pathname = `/${name}`;
   return parsed.href;
+}
+
+/** A TCP port of the loopback address that nobody listens on at the moment. */
+export function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', reject);
+    probe.listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as { port: number };
+      probe.close(() => resolve(port));
+    });
+  });
 }
