@@ -1,0 +1,49 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Trouble, troubles } from './faults.ts';
+import type { Fault } from './history.ts';
+import type { ServerSlot } from './server-slot.ts';
+import type { World } from './world.ts';
+
+/** Milliseconds between two troubles of one place, at least and at most. */
+const pauses = { server: [200, 900], database: [300, 1_200], edge: [500, 1_500] } as const;
+
+/** Breaks things until `stop`, and leaves everything mended. */
+export async function storm(
+  world: World,
+  options: {
+    readonly isWanted: (kind: string) => boolean;
+    readonly nowMs: () => number;
+    readonly record: (fault: Fault) => void;
+    readonly stop: AbortSignal;
+  },
+): Promise<void> {
+  const { random, slots } = world;
+  const deckOf = (place: Trouble['place']) => {
+    const wanted = troubles.filter((trouble) => trouble.place === place && options.isWanted(trouble.kind));
+    let deck: Trouble[] = [];
+    return () => {
+      if (deck.length === 0) deck = random.shuffle(wanted);
+      return deck.pop();
+    };
+  };
+  const track = async (place: Trouble['place'], draw: () => Trouble | undefined, slot: ServerSlot) => {
+    const [min, max] = pauses[place];
+    while (!options.stop.aborted) {
+      await sleep(random.between(min, max), undefined, { signal: options.stop }).catch(() => {});
+      if (options.stop.aborted) return;
+      const trouble = draw();
+      if (trouble === undefined) return;
+      const fromMs = options.nowMs();
+      if (!(await trouble.run(world, slot))) continue;
+      const what = place === 'server' ? slot.name : place;
+      options.record({ kind: trouble.kind, what, fromMs, toMs: options.nowMs() });
+    }
+  };
+  const serverDeck = deckOf('server');
+  const [first] = slots as [ServerSlot];
+  await Promise.all([
+    ...slots.map((slot) => track('server', serverDeck, slot)),
+    track('database', deckOf('database'), first),
+    track('edge', deckOf('edge'), first),
+  ]);
+}
