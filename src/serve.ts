@@ -91,8 +91,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     settings: { ...config.jobs, timeoutMs, priceMicrosPerToken, sweepMs: config.idempotency.sweepMs },
   });
   const loop = watchLoop();
-  // A quarter of what a query may wait before it is 503 anyway; a loop that is a second late answers nobody in time.
-  const pressureLimits = { poolMs: config.dbQueryTimeoutMs / 4, loopMs: 1_000 };
+  // Half of what a query may wait before it is 503 anyway; a loop that is two seconds late answers nobody in time.
+  const pressureLimits = { poolMs: config.dbQueryTimeoutMs / 2, loopMs: 2_000 };
   const app = createApp({
     procedures: [
       ...orderProcedures(db, pager),

@@ -16,7 +16,7 @@ test('waits below the limits are no pressure, above them high, far above severe'
 });
 
 test('when the line for connections is long, new writes are 503 at once while replays and health go on', async (t) => {
-  // High from 200 ms of waiting on, severe from 500 ms.
+  // High from 400 ms of waiting on, severe from 1000 ms.
   const server = await startServer(t, { env: { DB_QUERY_TIMEOUT_MS: '800', WORKERS: '0' } });
   const order = { key: 'kept', body: { cents: 1, item: 'x' } };
   assert.equal((await server.call('POST /v1/orders', order)).status, 201);
@@ -25,7 +25,7 @@ test('when the line for connections is long, new writes are 503 at once while re
   const stats = server.db.stats();
   t.mock.method(server.db, 'stats', () => ({ ...stats, longestWaitMs: pressure.waits }));
 
-  pressure.waits = 300;
+  pressure.waits = 500;
   const fresh = await server.call('POST /v1/orders', { key: 'new', body: { cents: 1, item: 'x' } });
   assert.equal(fresh.status, 503);
   assert.equal(fresh.json.code, 'unavailable');
@@ -35,7 +35,7 @@ test('when the line for connections is long, new writes are 503 at once while re
   assert.deepEqual([replay.status, replay.headers.get('idempotent-replayed')], [201, 'true']);
   assert.equal((await server.call('GET /v1/orders')).status, 200);
 
-  pressure.waits = 600;
+  pressure.waits = 1_100;
   assert.equal((await server.call('GET /v1/orders')).status, 503);
   assert.equal((await server.call('POST /v1/orders', order)).status, 503);
   assert.equal((await server.call('GET /healthz')).status, 200);
