@@ -60,6 +60,8 @@ export type Cell = {
   /** What it compares, for `--list`. */
   readonly title: string;
   /** The options that mean something to it. */
+  /** False: only with `--quick`, `--full` or by name, for the time it takes. */
+  readonly isUsual: boolean;
   readonly takes: readonly ('pool' | 'concurrency' | 'llm-ms' | 'plant')[];
   variants(options: CellOptions): readonly Variant[];
 };

@@ -32,7 +32,8 @@ switch (command.kind) {
 
 function list(): string {
   const width = Math.max(...cells.map(({ name }) => name.length));
-  return cells.map(({ name, title }) => `${name.padEnd(width)}  ${title}\n`).join('');
+  const rarely = ' (only by name, with --quick or --full)';
+  return cells.map(({ name, title, isUsual }) => `${name.padEnd(width)}  ${title}${isUsual ? '' : rarely}\n`).join('');
 }
 
 /** Runs the three programs; answers the exit code: 1 for a failed check or a fault, 130 after Ctrl-C. */

@@ -7,7 +7,11 @@ import { parseArgs } from 'node:util';
 export type LoadSize = 'smoke' | 'quick' | 'usual' | 'full';
 
 /** What a cell is chosen by and which options it takes. */
-export type CellNames = readonly { readonly name: string; readonly takes: readonly string[] }[];
+export type CellNames = readonly {
+  readonly name: string;
+  readonly isUsual: boolean;
+  readonly takes: readonly string[];
+}[];
 
 /** A command line that can be run. */
 export type RunOptions = {
@@ -33,11 +37,11 @@ export type Command =
 export const usage = `Usage: npm run bench -- [CELL...] [options]
 
 Compares what this server does with the ways it does not take: each cell on a fresh server process and a fresh database.
-Without a CELL all are run (under 4 minutes) and the report is written to docs/; with one it goes to the terminal alone.
+Without a CELL most are run (under 4 minutes) and the report is written to docs/; with one it goes to the terminal alone.
 
   --list              the cells and what each compares
   --quick             less of everything: each cell in under 45 seconds
-  --full              the large settings too (10^7 keys, 1,000 row locks): about half an hour
+  --full              every cell with its large settings (10^7 keys, 1,000 row locks): about half an hour
   --rounds N          rounds of every arm, 1 to 100
   --pool N            database connections of the server, 1 to 150      (locking, contention, keys, overload)
   --concurrency N     writers or connections at a time, 1 to 1000       (locking, contention, keys, overload)
@@ -92,7 +96,9 @@ export function parseOptions(argv: readonly string[], cells: CellNames): Command
       return refused(`There is no cell "${name}"; there are ${cells.map((cell) => cell.name).join(', ')}.`);
     }
   }
-  const chosen = cells.filter((cell) => positionals.length === 0 || positionals.includes(cell.name));
+  const chosen = cells.filter((cell) =>
+    positionals.length === 0 ? cell.isUsual || sizes.length > 0 : positionals.includes(cell.name),
+  );
   const numbers: Partial<Record<keyof typeof ranges, number>> = {};
   for (const name of Object.keys(ranges) as (keyof typeof ranges)[]) {
     const given = values[name];

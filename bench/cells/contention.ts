@@ -11,12 +11,12 @@ type ArmName = (typeof armNames)[number];
 
 const writersOf: Readonly<Record<LoadSize, readonly number[]>> = {
   smoke: [3],
-  quick: [2, 8, 20],
-  usual: [2, 5, 10, 20],
+  quick: [2, 16],
+  usual: [2, 8, 16],
   full: [2, 5, 10, 20, 40],
 };
 /** How long the model takes. Milliseconds. */
-const usualLlmMs = 200;
+const usualLlmMs: Readonly<Record<LoadSize, number>> = { smoke: 50, quick: 100, usual: 100, full: 200 };
 /** Tries of a writer that runs again: more than the losses one can have. */
 const maxTries = 1_000;
 
@@ -24,12 +24,13 @@ const maxTries = 1_000;
 export const contention: Cell = {
   name: 'contention',
   title: 'writers on one document: row lock, version with 412, version with re-run, a queue by the document',
+  isUsual: true,
   takes: ['pool', 'concurrency', 'llm-ms', 'plant'],
   variants(options) {
     const { size, concurrency } = options;
     const rounds = options.rounds ?? longRounds[size];
     const pool = options.pool ?? 10;
-    const llmMs = options.llmMs ?? (size === 'smoke' ? 50 : usualLlmMs);
+    const llmMs = options.llmMs ?? usualLlmMs[size];
     return (concurrency === undefined ? writersOf[size] : [concurrency]).map(
       (writers): Variant => ({
         cell: 'contention',

@@ -10,6 +10,7 @@ const connections = 32;
 export const http: Cell = {
   name: 'http',
   title: 'what the pipeline costs: its plainest route and one with a token, against a bare node:http handler',
+  isUsual: true,
   takes: [],
   variants({ size, rounds = rateRounds[size] }) {
     return [

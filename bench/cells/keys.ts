@@ -14,6 +14,7 @@ const knownOrders = 200;
 export const keys: Cell = {
   name: 'keys',
   title: 'what a key costs: POST with a key, the same INSERT without one, a replay, a conflict, a GET by id',
+  isUsual: true,
   takes: ['pool', 'concurrency'],
   variants(options) {
     const rounds = options.rounds ?? rateRounds[options.size];

@@ -14,13 +14,13 @@ type Point = { readonly writers: number; readonly pool: number; readonly llmMs: 
 /** The chapter's setting. */
 const chapter = { writers: 40, pool: 5, llmMs: 1_000 };
 const sweep: Readonly<Record<LoadSize, readonly number[]>> = {
-  smoke: [4],
+  smoke: [],
   quick: [5, 20, 100],
-  usual: [5, 10, 20, 40, 100, 400, 1_000],
+  usual: [5, 20, 100, 400, 1_000],
   full: [5, 10, 20, 40, 100, 400, 1_000],
 };
 /** Beyond this many writers a round of row locks takes too long for a usual run. */
-const mostLocked: Readonly<Record<LoadSize, number>> = { smoke: 4, quick: 20, usual: 100, full: 1_000 };
+const mostLocked: Readonly<Record<LoadSize, number>> = { smoke: 0, quick: 20, usual: 100, full: 1_000 };
 /** How long the model takes in the sweep. Milliseconds. */
 const sweepLlmMs = 200;
 /** Milliseconds between two questions of the probe. */
@@ -31,6 +31,7 @@ export const locking: Cell = {
   name: 'locking',
   title:
     'a model call while a row is locked against one that is checked by version, each writer on a document of its own',
+  isUsual: true,
   takes: ['pool', 'concurrency', 'llm-ms'],
   variants(options) {
     return pointsOf(options).map((point): Variant => {
@@ -61,7 +62,7 @@ function pointsOf({ size, pool, concurrency, llmMs }: CellOptions): Point[] {
   const points = sweep[size].map((writers) => ({
     writers,
     pool: main.pool,
-    llmMs: size === 'smoke' ? 50 : sweepLlmMs,
+    llmMs: sweepLlmMs,
     withRowLock: writers <= mostLocked[size],
   }));
   return [main, ...points];
@@ -74,7 +75,7 @@ async function prepare(stage: Stage, { writers, withRowLock }: Point): Promise<P
   const paths = { row_lock: 'bench/docs/{id}/locked-rewrite', version: 'v1/docs/{id}/rewrite' } as const;
   const names = withRowLock ? (['row_lock', 'version'] as const) : (['version'] as const);
 
-  const write = async (name: keyof typeof paths, round: number | string, count: number) => {
+  const write = async (name: keyof typeof paths, round: number | string, count: number, more = '') => {
     const ids = Array.from({ length: count }, (_, n) => `${name}-${round}-${n}`);
     await insertDocs(stage, ids);
     let next = 0;
@@ -92,7 +93,7 @@ async function prepare(stage: Stage, { writers, withRowLock }: Point): Promise<P
             method: 'POST',
             path: `/${paths[name].replace('{id}', id)}`,
             headers: { 'Idempotency-Key': randomUUID(), 'If-Match': firstTag(id) },
-            body: JSON.stringify({ instruction: 'Shorten it.' }),
+            body: JSON.stringify({ instruction: `Shorten it.${more}` }),
           };
         },
       });
@@ -103,7 +104,7 @@ async function prepare(stage: Stage, { writers, withRowLock }: Point): Promise<P
     return {
       name,
       async warmUp() {
-        await (await write(name, 'warm', Math.min(writers, 10)))();
+        await (await write(name, 'warm', Math.min(writers, 20), ' [[slow:20]]'))();
       },
       async before(round) {
         volley = await write(name, round, writers);

@@ -45,7 +45,7 @@ export const growthFigures: Figures = {
           }),
         ),
       ),
-      points(variants.length > 1 ? sentences : []),
+      ...(variants.length > 1 ? [points(sentences)] : []),
       chart({
         name: 'growth',
         title: 'Latency over stored keys, while the sweep runs',

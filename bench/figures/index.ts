@@ -5,6 +5,7 @@ import { growthFigures } from './growth.ts';
 import { httpFigures } from './http.ts';
 import { keysFigures } from './keys.ts';
 import { lockingFigures } from './locking.ts';
+import { overloadFigures } from './overload.ts';
 import { streamsFigures } from './streams.ts';
 import { tagsFigures } from './tags.ts';
 
@@ -17,6 +18,7 @@ export const figures: readonly Figures[] = [
   growthFigures,
   streamsFigures,
   httpFigures,
+  overloadFigures,
 ];
 
 /** Every ratio that statistics are made of. */
