@@ -1,6 +1,8 @@
+import { rmSync } from 'node:fs';
 import postgres from 'postgres';
-import { startPrivateServer } from '../../helpers/database.ts';
+import { startPrivateServer, temporaryFolder } from '../../helpers/database.ts';
 import { startFaultProxy } from '../../helpers/fault-proxy.ts';
+import { bundleServer } from './bundle.ts';
 import type { ModelFault } from './intents.ts';
 import { proxyFault } from './network.ts';
 import type { Random } from './random.ts';
@@ -27,6 +29,9 @@ export async function buildWorld(
   fence: 'kept' | 'out',
   events: WorldEvents,
 ): Promise<World> {
+  const folder = temporaryFolder();
+  scope.t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const program = await bundleServer(folder);
   // What was acknowledged is in the system's hands, so that ending Postgres at once loses nothing of it.
   const server = await startPrivateServer({ settings: { synchronous_commit: 'on' } });
   scope.t.after(() => server.remove());
@@ -46,7 +51,9 @@ export async function buildWorld(
     }),
   );
   const env = { ...serverEnv, DATABASE_URL: throughWire.href, CHAOS_FENCE: fence };
-  const slots = names.map((name, i) => createSlot(name, env, { ...events, onUrl: (url) => proxies[i]?.retarget(url) }));
+  const slots = names.map((name, i) =>
+    createSlot(name, program, env, { ...events, onUrl: (url) => proxies[i]?.retarget(url) }),
+  );
   for (const slot of slots) scope.t.after(() => slot.end('SIGKILL'));
   await Promise.all(slots.map((slot) => slot.start()));
   return { random, slots, proxies, postgres: server, wire, sql, troubleModel: events.onModelTrouble };

@@ -92,8 +92,8 @@ export async function sendCopy(parts: SenderParts, intent: Intent, request: Requ
     patience: {
       budgetMs: sending.budgetMs,
       attemptTimeoutMs: sending.limitMs,
-      backOffMs: 100,
-      maxBackOffMs: 1_000,
+      backOffMs: 200,
+      maxBackOffMs: 1_500,
     },
   });
   const run = sending.signal === undefined ? {} : { signal: sending.signal };

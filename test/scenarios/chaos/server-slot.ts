@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
 import { testSecret } from '../../helpers/server.ts';
 import type { Window } from './failpoints.ts';
 
@@ -28,12 +27,16 @@ export type SlotEvents = {
   onCrash(sentence: string): void;
 };
 
-const program = fileURLToPath(new URL('./server.ts', import.meta.url));
 /** Lines of its last words. */
 const keptLines = 12;
 
-/** A slot without a process. */
-export function createSlot(name: string, env: Readonly<Record<string, string>>, events: SlotEvents): ServerSlot {
+/** A slot without a process; `program` is the server as JavaScript. */
+export function createSlot(
+  name: string,
+  program: string,
+  env: Readonly<Record<string, string>>,
+  events: SlotEvents,
+): ServerSlot {
   let child: ChildProcess | undefined;
   let exited: Promise<unknown> = Promise.resolve();
   let isMeant = false;
@@ -43,7 +46,7 @@ export function createSlot(name: string, env: Readonly<Record<string, string>>, 
     isMeant = false;
     let isUp = false;
     const lastWords: string[] = [];
-    const fresh = spawn(process.execPath, ['--import', 'tsx', program], {
+    const fresh = spawn(process.execPath, [program], {
       env: { ...process.env, AUTH_SECRET: testSecret, PORT: '0', ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
       // A terminal's Ctrl-C is for the bench alone, which then ends everything in order.

@@ -28,15 +28,20 @@ export async function storm(
   };
   const track = async (place: Trouble['place'], draw: () => Trouble | undefined, slot: ServerSlot) => {
     const [min, max] = pauses[place];
+    let lastedMs = 0;
     while (!options.stop.aborted) {
-      await sleep(random.between(min, max), undefined, { signal: options.stop }).catch(() => {});
+      // At least as long well as ill: what is never well does nothing that could go wrong.
+      const pauseMs = Math.max(random.between(min, max), lastedMs);
+      await sleep(pauseMs, undefined, { signal: options.stop }).catch(() => {});
       if (options.stop.aborted) return;
       const trouble = draw();
       if (trouble === undefined) return;
       const fromMs = options.nowMs();
-      if (!(await trouble.run(world, slot))) continue;
+      const came = await trouble.run(world, slot);
+      const toMs = options.nowMs();
+      lastedMs = came ? toMs - fromMs : 0;
       const what = place === 'server' ? slot.name : place;
-      options.record({ kind: trouble.kind, what, fromMs, toMs: options.nowMs() });
+      if (came) options.record({ kind: trouble.kind, what, fromMs, toMs });
     }
   };
   const serverDeck = deckOf('server');

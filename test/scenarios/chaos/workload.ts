@@ -29,6 +29,9 @@ export type Wanted = { readonly intent: Intent; readonly request: Request };
 const maxEdits = 25;
 /** Share of intents that are sent more than once. */
 const copiedShare = 0.3;
+/** Share of clients that wait for an answer no longer than this, in milliseconds: shorter than what stands still stands still. */
+const impatientShare = 0.5;
+const impatientMs = 900;
 /** A client tries for so long before it leaves an intent as it is. Milliseconds. */
 const budgetMs = 25_000;
 
@@ -128,9 +131,11 @@ async function want(parts: WorkParts, kind: IntentKind): Promise<Wanted | undefi
 async function send(parts: WorkParts, wanted: Wanted): Promise<void> {
   const { random } = parts;
   const { intent } = wanted;
-  const limitMs = limitMsOf(intent.kind);
-  const copy = (n: number, more: { firstFault?: NetworkFault; signal?: AbortSignal; budgetMs?: number } = {}) =>
-    sendCopy(parts, intent, wanted.request, { copy: n, calm: false, budgetMs, limitMs, ...more });
+  const copy = (n: number, more: { firstFault?: NetworkFault; signal?: AbortSignal; budgetMs?: number } = {}) => {
+    // The impatient go to another server while the first still runs.
+    const limitMs = random.chance(impatientShare) ? impatientMs : limitMsOf(intent.kind);
+    return sendCopy(parts, intent, wanted.request, { copy: n, calm: false, budgetMs, limitMs, ...more });
+  };
   const way = random.next();
   if (way > copiedShare) {
     // Some clients go away, and nobody asks again during the storm.
