@@ -28,14 +28,24 @@ export type Hold = {
  * The balance is the version: of parallel holds each sees what the one before it left.
  */
 export async function placeHold(sql: postgres.Sql, hold: Hold): Promise<boolean> {
-  const { source, amountMicros, owner } = hold;
+  const { source, amountMicros } = hold;
   // Where nothing costs anything a tenant needs no credits, but its books are kept all the same.
   if (amountMicros === 0) {
     await sql`insert into balances (tenant, balance_micros, held_micros) values (${source.tenant}, 0, 0)
       on conflict do nothing`;
   }
+  return (await holding(sql, hold)).length === 1;
+}
+
+/** The same as one autocommitted statement: the tenant's balance is locked for as short as can be. */
+export async function placeHoldAlone(db: Database, hold: Hold): Promise<boolean> {
+  if (hold.amountMicros === 0) return await db.transaction((tx) => placeHold(tx.sql, hold));
+  return (await db.query((sql) => holding(sql, hold))).length === 1;
+}
+
+function holding(sql: postgres.Sql, { source, amountMicros, owner }: Hold) {
   const [tail = ''] = entryTails(1);
-  const rows = await sql<{ held: number }[]>`
+  return sql<{ held: number }[]>`
     with held as (
       update balances set balance_micros = balance_micros - ${amountMicros}::bigint,
         held_micros = held_micros + ${amountMicros}::bigint
@@ -53,7 +63,6 @@ export async function placeHold(sql: postgres.Sql, hold: Hold): Promise<boolean>
       from held
     )
     select held from held`;
-  return rows.length === 1;
 }
 
 /** What was used. */

@@ -1,5 +1,5 @@
 import type { Source } from '../../credits/entry.ts';
-import { placeHold, releaseHoldsOf, settle } from '../../credits/holds.ts';
+import { placeHoldAlone, releaseHoldsOf, settle } from '../../credits/holds.ts';
 import type { Database } from '../../db/pool.ts';
 import type { WriteContext } from '../../handler.ts';
 import { deriveCallKey } from '../../llm/call-key.ts';
@@ -98,12 +98,9 @@ async function hold(parts: RewriteParts, call: RewriteCall, ctx: WriteContext): 
   const source: Source = { tenant, type: 'rewrite', id };
   const amountMicros = (estimatePromptTokens(call.prompt) + call.maxTokens) * parts.priceMicrosPerToken;
   const owner = { requestKey: ctx.key ?? id, forMs: parts.timeoutMs + holdMarginMs };
-  const isHeld = await parts.db.transaction(async ({ sql }) => {
-    // An owner before us may have died with its hold: it must not be what we lack.
-    if (ctx.attempt > 1) await releaseHoldsOf(sql, tenant, owner.requestKey);
-    return await placeHold(sql, { source, amountMicros, owner });
-  });
-  if (!isHeld) throw problem('insufficient_credits');
+  // An owner before us may have died with its hold: it must not be what we lack.
+  if (ctx.attempt > 1) await parts.db.transaction(({ sql }) => releaseHoldsOf(sql, tenant, owner.requestKey));
+  if (!(await placeHoldAlone(parts.db, { source, amountMicros, owner }))) throw problem('insufficient_credits');
   return source;
 }
 
