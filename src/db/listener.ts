@@ -1,4 +1,4 @@
-import { hostsOf } from './pool.ts';
+import { type Address, addressesOf } from './dial.ts';
 import { openSession, type Session } from './session.ts';
 
 /** Pauses before a lost session is replaced, in milliseconds: doubled from the first to the longest, each with jitter. */
@@ -24,7 +24,7 @@ export type Listener = {
 
 /** Listens on a session of its own, and on a new one whenever that is lost. Not behind PgBouncer in transaction mode: it listens for nobody. */
 export function startListener(options: ListenerOptions): Listener {
-  const hosts = hostsOf(options.url);
+  const addresses = addressesOf(options.url);
   const onNotify = (channel: string, payload: string) => options.channels[channel]?.(payload);
   const listen = Object.keys(options.channels)
     .map((channel) => `listen ${channel}`)
@@ -36,8 +36,8 @@ export function startListener(options: ListenerOptions): Listener {
   let failures = 0;
 
   const connect = async () => {
-    const target = hosts[failures % hosts.length] as { host: string; port: number };
-    const fresh = openSession({ url: options.url, prepare: false, silenceMs: 0, ...target }, onNotify);
+    const address = addresses[failures % addresses.length] as Address;
+    const fresh = openSession({ url: options.url, prepare: false, silenceMs: 0, address }, onNotify);
     session = fresh;
     fresh.onLost = (cause) => replace(fresh, cause);
     try {

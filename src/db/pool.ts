@@ -1,4 +1,5 @@
-import postgres from 'postgres';
+import type postgres from 'postgres';
+import { type Address, addressesOf } from './dial.ts';
 import { type Backend, openSession, type Session } from './session.ts';
 import { isRefused, isSessionLost } from './sqlstate.ts';
 import { runTransaction, type Sent, type TransactionState, type Tx } from './transaction.ts';
@@ -61,7 +62,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const { url, max, prepare, queryTimeoutMs } = options;
   // Whoever still lives has cut its transaction by then.
   const silenceMs = 2 * queryTimeoutMs;
-  const hosts = hostsOf(url);
+  const addresses = addressesOf(url);
   const idle: Session[] = [];
   const line = createWaitingLine<Session>(queryTimeoutMs, () => unavailable('wait'));
   const inUse = new Set<Piece>();
@@ -75,7 +76,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   const fresh = (): Session => {
     open += 1;
     counters.opened += 1;
-    return openSession({ url, prepare, silenceMs, ...(hosts[host % hosts.length] as { host: string; port: number }) });
+    return openSession({ url, prepare, silenceMs, address: addresses[host % addresses.length] as Address });
   };
 
   const take = (): Session | Promise<Session> => {
@@ -208,10 +209,4 @@ function unavailable(reason: UnavailableReason, used?: Used, cause?: unknown): D
   const sent = used !== undefined && sentBy(used) !== undefined;
   const commitUnknown = sent && (used.transaction ? used.transaction.commitSent : true);
   return new DatabaseUnavailable(reason, { sent, commitUnknown }, cause);
-}
-
-/** The hosts of a connection URL (`host1:5432,host2:5433` are tried in turn); the driver's parser says what it means. */
-export function hostsOf(url: string): { host: string; port: number }[] {
-  const { host, port } = postgres(url, { max: 1 }).options;
-  return host.map((name, i) => ({ host: name, port: port[i] ?? 5432 }));
 }

@@ -1,5 +1,6 @@
-import { connect, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import postgres from 'postgres';
+import { type Address, dial } from './dial.ts';
 import { wireTypes } from './wire-types.ts';
 
 /** Idle seconds after which the kernel probes the peer, so that a vanished host is noticed. */
@@ -7,11 +8,10 @@ const keepAliveSeconds = 10;
 /** Milliseconds a cancel request may take before the session is cut without it. */
 const cancelMs = 1_000;
 
-/** Where to connect: one host of the URL. */
+/** How to connect: user, password and database are the URL's, the address is one of its hosts. */
 export type Target = {
   readonly url: string;
-  readonly host: string;
-  readonly port: number;
+  readonly address: Address;
   readonly prepare: boolean;
   /** After so long without a word inside a transaction, Postgres ends the session. Milliseconds. */
   readonly silenceMs: number;
@@ -46,9 +46,9 @@ export type Session = {
 export type OnNotify = (channel: string, payload: string) => void;
 
 /** Opens a session lazily: the first statement connects. */
-export function openSession(target: Target, onNotify?: OnNotify): Session {
-  let socket: Socket | undefined;
+export function openSession({ url, address, prepare, silenceMs }: Target, onNotify?: OnNotify): Session {
   let lost: Error | undefined;
+  let destroySocket: (() => void) | undefined;
 
   const lose = (cause: Error) => {
     if (lost !== undefined) return;
@@ -56,24 +56,30 @@ export function openSession(target: Target, onNotify?: OnNotify): Session {
     session.onLost?.(cause);
   };
 
-  const dial = async (): Promise<Socket> => {
-    if (socket !== undefined || lost !== undefined) throw lost ?? new Error('a session connects once');
-    const fresh = dialTarget(target, sql.options.path);
-    socket = fresh;
+  const connectOnce = async (): Promise<Socket> => {
+    if (destroySocket !== undefined || lost !== undefined) throw lost ?? new Error('a session connects once');
+    const call = dial(address);
+    destroySocket = call.destroy;
+    const socket = await call.ready.catch((error: Error) => {
+      lose(error);
+      throw error;
+    });
+    destroySocket = () => socket.destroy();
     // Before the driver's own listeners: whoever asks after this moment is told that the session is lost.
-    fresh.on('error', lose);
-    fresh.on('end', () => lose(new Error('Postgres ended the connection')));
-    fresh.on('close', () => lose(new Error('the connection to Postgres is closed')));
-    await opened(fresh);
-    return fresh;
+    socket.on('error', lose);
+    socket.on('end', () => lose(new Error('Postgres ended the connection')));
+    socket.on('close', () => lose(new Error('the connection to Postgres is closed')));
+    return socket;
   };
 
-  const sql = postgres(target.url, {
-    host: target.host,
-    port: target.port,
+  const sql = postgres(url, {
     max: 1,
-    prepare: target.prepare,
-    // Time limits and reconnecting are the pool's.
+    prepare,
+    // Address, encryption, time limits and reconnecting are ours.
+    socket: connectOnce,
+    ssl: false,
+    host: address.host,
+    port: address.port,
     idle_timeout: 0,
     max_lifetime: 0,
     connect_timeout: 0,
@@ -86,14 +92,13 @@ export function openSession(target: Target, onNotify?: OnNotify): Session {
     onnotice: () => {},
     onnotify: onNotify,
     onclose: () => lose(new Error('the driver closed the connection')),
-    socket: dial,
   } as unknown as postgres.Options<Record<string, postgres.PostgresType>>) as unknown as postgres.Sql;
 
   const session: Session = {
     sql,
     // The last resort against an owner that stops or vanishes with its locks held. Not a parameter of the connection:
     // PgBouncer refuses those, and another client may have the session next.
-    begin: `begin; set local idle_in_transaction_session_timeout = ${target.silenceMs}`,
+    begin: `begin; set local idle_in_transaction_session_timeout = ${silenceMs}`,
     openedAt: performance.now(),
     get lost() {
       return lost;
@@ -102,54 +107,39 @@ export function openSession(target: Target, onNotify?: OnNotify): Session {
     cut(backend) {
       lose(new Error('the session was cut'));
       const destroy = () => {
-        socket?.destroy();
+        destroySocket?.();
         // Rejects whatever the driver still holds.
         void sql.end({ timeout: 0 });
       };
       if (backend === undefined) destroy();
-      else cancel(dialTarget(target, sql.options.path), backend, destroy);
+      else cancel(address, backend).finally(destroy);
     },
     async end() {
       lost ??= new Error('the session has ended');
       await sql.end({ timeout: 1 });
-      socket?.destroy();
+      destroySocket?.();
     },
   };
   return session;
 }
 
-function dialTarget(target: Target, path: string | false | undefined): Socket {
-  const socket = path ? connect(path) : connect(target.port, target.host);
-  // Read by the driver for TLS' server name.
-  Object.assign(socket, { host: target.host, port: target.port });
-  return socket.setNoDelay(true);
-}
-
-function opened(socket: Socket): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const failed = (error?: Error | boolean) =>
-      reject(error instanceof Error ? error : new Error('the connection to Postgres closed while it was opened'));
-    socket.once('error', failed);
-    socket.once('close', failed);
-    socket.once('connect', () => {
-      socket.off('error', failed);
-      socket.off('close', failed);
-      resolve();
-    });
-  });
-}
-
-/** Sends a cancel request (PostgreSQL manual, "Canceling Requests in Progress") and calls `done` when it was taken or failed. */
-function cancel(socket: Socket, backend: Backend, done: () => void): void {
+/** Sends a cancel request (PostgreSQL manual, "Canceling Requests in Progress"); resolves when it was taken or failed. */
+async function cancel(address: Address, backend: Backend): Promise<void> {
   const message = Buffer.alloc(16);
   message.writeUInt32BE(16, 0);
   message.writeUInt32BE(80877102, 4);
   message.writeUInt32BE(backend.pid, 8);
   message.writeUInt32BE(backend.secret, 12);
-  socket.setTimeout(cancelMs, () => socket.destroy());
-  socket.on('error', () => {});
-  socket.on('close', done);
-  // The other side hangs up when it has done so; PgBouncer drops the request of a client that hangs up first.
-  socket.resume();
-  socket.write(message);
+  const call = dial(address);
+  const late = setTimeout(call.destroy, cancelMs);
+  try {
+    const socket = await call.ready;
+    socket.on('error', () => {});
+    // The other side hangs up when it has done so; PgBouncer drops the request of a client that hangs up first.
+    await new Promise((resolve) => socket.once('close', resolve).resume().write(message));
+  } catch {
+    // Without it the server notices at the end of the statement.
+  } finally {
+    clearTimeout(late);
+  }
 }
