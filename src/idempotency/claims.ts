@@ -280,14 +280,19 @@ export async function abandon(db: Database, claim: Claim): Promise<boolean> {
   return rows.length === 1;
 }
 
-/** Lets leases run out now: the keys stay bound to their requests and can be taken over at once. */
-export async function release(db: Database, claims: readonly Claim[]): Promise<void> {
-  await db.query(
-    (sql) => sql`
+/**
+ * Lets leases run out now: the keys stay bound to their requests and can be taken over at once. Answers the fencing tokens of
+ * those it reached: a row that a transaction holds is passed over.
+ */
+export async function release(db: Database, claims: readonly Claim[]): Promise<Set<string>> {
+  const rows = await db.query(
+    (sql) => sql<{ fencing_token: string }[]>`
       with wanted as (${claimRows(sql, claims)}), free as (${lockedByNobody(sql)})
       update idem set lease_until = clock_timestamp() from free
-      where idem.tenant = free.tenant and idem.key = free.key`,
+      where idem.tenant = free.tenant and idem.key = free.key
+      returning idem.fencing_token`,
   );
+  return new Set(rows.map((row) => row.fencing_token));
 }
 
 /**

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Database } from '../db/pool.ts';
+import { type Database, DatabaseUnavailable } from '../db/pool.ts';
 import { type Problem, Problem as ProblemClass, problem } from '../protocol/errors.ts';
 import { type Batcher, createBatcher } from './batcher.ts';
 import {
@@ -12,7 +12,6 @@ import {
   type KeyRow,
   lookUp,
   type Owned,
-  release,
   removeGone,
   type StoredAnswer,
   stillRunning,
@@ -88,7 +87,9 @@ export function createKeyed(db: Database, settings: IdempotencySettings, events:
     (requests) => claimBatch(db, settings, requests),
     maxBatch,
   );
-  const leases = createLeaseKeeper(db, settings.leaseMs, (error) => events.error('lease renewal failed', error));
+  const leases = createLeaseKeeper(db, settings.leaseMs, (error) =>
+    events.error('leases could not be renewed or released', error),
+  );
   const waitingRoom = createWaitingRoom(
     (keys) => stillRunning(db, keys),
     (error) => events.error('asking after parked keys failed', error),
@@ -145,9 +146,7 @@ export function createKeyed(db: Database, settings: IdempotencySettings, events:
         events.fenced();
         return await lookAgain(request, parked);
       }
-      await release(db, [ours]).catch((failure: unknown) => {
-        events.error('a claim could not be released; its lease runs out', failure);
-      });
+      await leases.giveBack(ours);
       throw error;
     } finally {
       lease.end();
@@ -173,7 +172,7 @@ export function createKeyed(db: Database, settings: IdempotencySettings, events:
         const ours: Claim = { tenant, key, fencingToken: randomUUID() };
         const outcome = await claim({ ...ours, fingerprint, durable }).catch((error: unknown) => {
           // The statement may have been done all the same: whoever retries need not wait for that lease.
-          void release(db, [ours]).catch(() => {});
+          if (error instanceof DatabaseUnavailable && error.commitUnknown) void leases.giveBack(ours);
           throw error;
         });
         if (outcome.kind === 'claimed') return await own(request, ours, outcome.owned, 'first', parked, work);

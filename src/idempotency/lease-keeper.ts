@@ -10,9 +10,14 @@ export type HeldLease = {
   end(): void;
 };
 
-/** Renews the leases of all claims this process owns, in one statement a round. */
+/** Renews the leases of all claims this process owns, in one statement a round, and gives back those whose work has failed. */
 export type LeaseKeeper = {
   hold(claim: Claim): HeldLease;
+  /**
+   * Releases a claim whose work has failed. When its row is out of reach (its transaction was cut and Postgres has not let
+   * go yet, or Postgres is away) it is tried again in the background for as long as the lease would last.
+   */
+  giveBack(claim: Claim): Promise<void>;
   /** One round: renews what has been held long enough. */
   renewOnce(): Promise<void>;
   /** Claims held now. */
@@ -21,6 +26,13 @@ export type LeaseKeeper = {
   releaseAll(reason: unknown): Promise<void>;
   stop(): Promise<void>;
 };
+
+/** Pause between two tries to give back, in milliseconds: a cut transaction is rolled back in less. */
+const giveBackMs = 100;
+/** Tries that reach Postgres: by then the row is not locked but done, or was never there. */
+const maxGiveBacks = 30;
+
+type Unreleased = { readonly claim: Claim; readonly untilMs: number; tries: number };
 
 type Held = { readonly claim: Claim; readonly sinceMs: number; readonly abort: AbortController };
 
@@ -33,7 +45,9 @@ export function createLeaseKeeper(
 ): LeaseKeeper {
   const held = new Map<string, Held>();
   const everyMs = Math.max(5, Math.floor(leaseMs / 3));
+  const unreleased = new Map<string, Unreleased>();
   let round: Promise<void> | undefined;
+  let nextTry: NodeJS.Timeout | undefined;
 
   const renewOnce = async () => {
     // Most claims end long before this; only those that last are renewed.
@@ -48,6 +62,29 @@ export function createLeaseKeeper(
       if (!ours.has(claim.fencingToken) && held.has(claim.fencingToken))
         abort.abort(new FenceLost('the claim was lost'));
     }
+  };
+
+  const releaseOnce = async () => {
+    const entries = [...unreleased.values()];
+    const released = await release(
+      db,
+      entries.map((entry) => entry.claim),
+    );
+    for (const entry of entries) {
+      entry.tries += 1;
+      if (released.has(entry.claim.fencingToken) || entry.tries >= maxGiveBacks) {
+        unreleased.delete(entry.claim.fencingToken);
+      }
+    }
+  };
+  const tryAgain = () => {
+    nextTry ??= setTimeout(async () => {
+      for (const [token, { untilMs }] of unreleased) if (nowMs() > untilMs) unreleased.delete(token);
+      // Postgres may be away for longer than a try; the leases run out in any case.
+      if (unreleased.size > 0) await releaseOnce().catch(() => {});
+      nextTry = undefined;
+      if (unreleased.size > 0) tryAgain();
+    }, giveBackMs).unref();
   };
 
   const timer = setInterval(() => {
@@ -66,19 +103,28 @@ export function createLeaseKeeper(
       held.set(claim.fencingToken, { claim, sinceMs: nowMs(), abort });
       return { signal: abort.signal, end: () => void held.delete(claim.fencingToken) };
     },
+    async giveBack(claim) {
+      // A round that is under way might renew after the release.
+      held.delete(claim.fencingToken);
+      await round;
+      const released = await release(db, [claim]).catch((error: unknown) => {
+        onError(error);
+        return new Set<string>();
+      });
+      if (released.has(claim.fencingToken)) return;
+      unreleased.set(claim.fencingToken, { claim, untilMs: nowMs() + leaseMs, tries: 1 });
+      tryAgain();
+    },
     renewOnce,
     count: () => held.size,
     async releaseAll(reason) {
-      const entries = [...held.values()];
-      if (entries.length === 0) return;
-      for (const { abort } of entries) abort.abort(reason);
-      await release(
-        db,
-        entries.map((entry) => entry.claim),
-      );
+      for (const { abort } of held.values()) abort.abort(reason);
+      const claims = [...held.values(), ...unreleased.values()].map((entry) => entry.claim);
+      if (claims.length > 0) await release(db, claims);
     },
     async stop() {
       clearInterval(timer);
+      clearTimeout(nextTry);
       await round;
     },
   };

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
-import { openDatabase } from '../../src/db/pool.ts';
+import { type Database, openDatabase } from '../../src/db/pool.ts';
 import { type Claim, claimBatch } from '../../src/idempotency/claims.ts';
 import { FenceLost } from '../../src/idempotency/fence-lost.ts';
 import { createLeaseKeeper } from '../../src/idempotency/lease-keeper.ts';
 import { atEnd } from '../helpers/cleanup.ts';
 import { freshDatabase } from '../helpers/server.ts';
-import { testSql } from '../helpers/sql.ts';
+import { holdTransaction, testSql, until } from '../helpers/sql.ts';
 
 const leaseMs = 60_000;
 
@@ -31,7 +31,7 @@ async function bundle(t: TestContext) {
     await claimBatch(db, { leaseMs, ttlMs: leaseMs, tombstoneMs: leaseMs }, [wanted]);
     return ours;
   };
-  return { db, sql: testSql(t, url), clock, keeper, claim };
+  return { url, db, sql: testSql(t, url), clock, keeper, claim };
 }
 
 test('a round renews what has been held long enough and lets the young alone', async (t) => {
@@ -91,4 +91,34 @@ test('a renewal that fails aborts nothing: the lease may still be ours', async (
   await db.close(0);
   await assert.rejects(keeper.renewOnce());
   assert.equal(held.signal.aborted, false);
+});
+
+test('a claim whose row is out of reach is given back as soon as it is not, and one that is done is let alone', async (t) => {
+  const { url, sql, keeper, claim } = await bundle(t);
+  const [locked, done] = [await claim('locked'), await claim('done')];
+  await sql`update idem set state = 'done', status = 201 where key = 'done'`;
+  const before = await sql`select * from idem where key = 'done'`;
+  const held = await holdTransaction(t, url, (s) => s`select 1 from idem for update`);
+  const lease = keeper.hold(locked);
+  await keeper.giveBack(locked);
+  await keeper.giveBack(done);
+  lease.end();
+  assert.equal((await sql`select 1 from idem where key = 'locked' and lease_until <= now()`).length, 0);
+  await held.release();
+  await until(async () => (await sql`select 1 from idem where key = 'locked' and lease_until <= now()`).length === 1);
+  assert.deepEqual(await sql`select * from idem where key = 'done'`, before);
+});
+
+test('a claim that cannot be given back while Postgres is away is given back when it returns', async (t) => {
+  const { db, sql, claim } = await bundle(t);
+  let failures = 3;
+  const flaky: Database = {
+    ...db,
+    query: (build) => (failures-- > 0 ? Promise.reject(new Error('away')) : db.query(build)),
+  };
+  const keeper = createLeaseKeeper(flaky, leaseMs, () => {});
+  atEnd(t, () => keeper.stop());
+  await keeper.giveBack(await claim('k'));
+  await until(async () => (await sql`select 1 from idem where lease_until <= now()`).length === 1);
+  assert.ok(failures < 0);
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { problem } from '../../src/protocol/errors.ts';
 import { type Called, startServer } from '../helpers/server.ts';
-import { countOrders, testSql, until } from '../helpers/sql.ts';
+import { countOrders, holdCommits, testSql, until } from '../helpers/sql.ts';
 import { createDoor, createStage, type Play } from '../helpers/stage.ts';
 
 const body = { cents: 1 };
@@ -129,6 +129,24 @@ test('work that exceeds the query limit inside its transaction is 503, rolled ba
   assert.equal(late.json.key_action, 'reuse');
   stage.on('k', {});
   const retry = await send();
+  assert.equal(retry.status, 201, retry.text);
+  assert.equal(await countOrders(sql), 1);
+});
+
+test('work that is given up in its COMMIT is 503, and its key is free when Postgres has let go, not after the lease', async (t) => {
+  const server = await startServer(t, { env: { DB_QUERY_TIMEOUT_MS: '700', IDEMPOTENCY_LEASE_MS: '60000' } });
+  const sql = testSql(t, server.databaseUrl);
+  const commits = await holdCommits(t, server.databaseUrl);
+  const send = () => server.call('POST /v1/orders', { key: 'k', body: { cents: 1, item: 'x' } });
+  const late = await send();
+  assert.equal(late.status, 503, late.text);
+  assert.equal(late.json.key_action, 'reuse');
+  await commits.release();
+  let retry = await send();
+  await until(async () => {
+    if (retry.status === 409) retry = await send();
+    return retry.status !== 409;
+  });
   assert.equal(retry.status, 201, retry.text);
   assert.equal(await countOrders(sql), 1);
 });
