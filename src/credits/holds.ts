@@ -106,12 +106,17 @@ function settlement(sql: postgres.Sql, source: Source, use: Use, condition = sql
     select charge from freed`;
 }
 
-/** Releases what earlier owners of a request's key have left held. They are dead or fenced off: they can't commit any more. */
-export async function releaseHoldsOf(sql: postgres.Sql, tenant: string, requestKey: string): Promise<void> {
-  const left = await sql<{ source_type: Source['type']; source_id: string }[]>`
-    select source_type, source_id from holds where tenant = ${tenant} and request_key = ${requestKey}`;
-  for (const hold of left) {
-    await settle(sql, { tenant, type: hold.source_type, id: hold.source_id }, deadOwner);
+/**
+ * Releases what earlier owners of a request's key have left held. They are dead or fenced off: they can't commit any more.
+ * One statement a hold: two holds in one transaction could deadlock with somebody who settles the second.
+ */
+export async function releaseHoldsOf(db: Database, tenant: string, requestKey: string): Promise<void> {
+  const left = await db.query(
+    (sql) => sql<{ source_type: Source['type']; source_id: string }[]>`
+      select source_type, source_id from holds where tenant = ${tenant} and request_key = ${requestKey}`,
+  );
+  for (const { source_type, source_id } of left) {
+    await db.query((sql) => settlement(sql, { tenant, type: source_type, id: source_id }, deadOwner));
   }
 }
 

@@ -138,7 +138,7 @@ test('a later owner of a key releases what an earlier one left held', async (t) 
       }),
     );
   }
-  await db.transaction((tx) => releaseHoldsOf(tx.sql, 'acme', 'k'));
+  await releaseHoldsOf(db, 'acme', 'k');
   assert.equal((await readLedger(db, 'acme', undefined, 10)).balance.balance_micros, 500);
   assert.equal((await readLedger(db, 'globex', undefined, 10)).balance.balance_micros, 0);
 });

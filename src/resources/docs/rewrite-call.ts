@@ -99,7 +99,7 @@ async function hold(parts: RewriteParts, call: RewriteCall, ctx: WriteContext): 
   const amountMicros = (estimatePromptTokens(call.prompt) + call.maxTokens) * parts.priceMicrosPerToken;
   const owner = { requestKey: ctx.key ?? id, forMs: parts.timeoutMs + holdMarginMs };
   // An owner before us may have died with its hold: it must not be what we lack.
-  if (ctx.attempt > 1) await parts.db.transaction(({ sql }) => releaseHoldsOf(sql, tenant, owner.requestKey));
+  if (ctx.attempt > 1) await releaseHoldsOf(parts.db, tenant, owner.requestKey);
   if (!(await placeHoldAlone(parts.db, { source, amountMicros, owner }))) throw problem('insufficient_credits');
   return source;
 }
