@@ -119,6 +119,15 @@ export function createKeyed(db: Database, settings: IdempotencySettings, events:
     return (row && judge(row, request, parked)) ?? inProgress(parked);
   };
 
+  /**
+   * Taking the claim has failed, and yet it may be ours: then whoever retries need not wait for the lease. What was never
+   * sent is not ours: while Postgres is away that would be one more statement for each that failed.
+   */
+  const giveBackIfSent = (ours: Claim) => (error: unknown) => {
+    if (error instanceof DatabaseUnavailable && error.commitUnknown) void leases.giveBack(ours);
+    throw error;
+  };
+
   /** Runs the work as the owner of the claim and brings the claim to an end, whatever happens. */
   const own = async (
     request: KeyedRequest,
@@ -142,7 +151,11 @@ export function createKeyed(db: Database, settings: IdempotencySettings, events:
       if (error instanceof ProblemClass && error.status < 500) {
         // The refusal is final only if the claim was still ours: a twin may have succeeded meanwhile, and one's own
         // success is never refused.
-        if (await abandon(db, ours)) throw error;
+        const isOurs = await abandon(db, ours).catch((failure: unknown) => {
+          void leases.giveBack(ours);
+          throw failure;
+        });
+        if (isOurs) throw error;
         events.fenced();
         return await lookAgain(request, parked);
       }
@@ -170,11 +183,7 @@ export function createKeyed(db: Database, settings: IdempotencySettings, events:
       let parked = false;
       for (let tries = 0; tries < maxTries; ) {
         const ours: Claim = { tenant, key, fencingToken: randomUUID() };
-        const outcome = await claim({ ...ours, fingerprint, durable }).catch((error: unknown) => {
-          // The statement may have been done all the same: whoever retries need not wait for that lease.
-          if (error instanceof DatabaseUnavailable && error.commitUnknown) void leases.giveBack(ours);
-          throw error;
-        });
+        const outcome = await claim({ ...ours, fingerprint, durable }).catch(giveBackIfSent(ours));
         if (outcome.kind === 'claimed') return await own(request, ours, outcome.owned, 'first', parked, work);
         if (outcome.kind === 'gone') await removeGone(db, settings, tenant, key);
         if (outcome.kind !== 'held') {
@@ -183,7 +192,7 @@ export function createKeyed(db: Database, settings: IdempotencySettings, events:
         }
         const verdict = judge(outcome.row, request, parked);
         if (verdict === undefined) {
-          const owned = await takeOver(db, settings, ours, outcome.row.fencingToken);
+          const owned = await takeOver(db, settings, ours, outcome.row.fencingToken).catch(giveBackIfSent(ours));
           if (owned !== undefined) {
             events.takenOver();
             return await own(request, ours, owned, 'taken_over', parked, work);

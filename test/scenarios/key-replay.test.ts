@@ -198,6 +198,23 @@ test('a retry of one’s own success gets it although today it would be refused:
   assert.equal(replay.headers.get('idempotent-replayed'), 'true');
 });
 
+test('the claim of a procedure that pays is flushed before it runs, that of database work is not', async (t) => {
+  const server = await startServer(t, { procedures: createStage().procedures });
+  const sql = testSql(t, server.databaseUrl);
+  await sql.unsafe(`
+    create table seen (key text, is_flushed boolean);
+    create function note_setting() returns trigger language plpgsql as $$
+    begin insert into seen values (new.key, current_setting('synchronous_commit') <> 'off'); return null; end $$;
+    create trigger note_setting after insert on idem for each row execute function note_setting();
+    alter database ${new URL(server.databaseUrl).pathname.slice(1)} set synchronous_commit = on`);
+  // A server whose sessions begin after the setting.
+  const flushing = await startServer(t, { databaseUrl: server.databaseUrl, procedures: createStage().procedures });
+  await flushing.call('POST /v1/test/slow', { key: 'works', body });
+  await flushing.call('POST /v1/test/pay', { key: 'pays', body, scope: 'test:pay' });
+  const seen = await sql<{ key: string; is_flushed: boolean }[]>`select * from seen`;
+  assert.deepEqual(Object.fromEntries(seen.map((row) => [row.key, row.is_flushed])), { works: false, pays: true });
+});
+
 test('a key that is only accepted works like a required one, and without it the write just runs', async (t) => {
   const stage = createStage();
   const server = await startServer(t, { procedures: stage.procedures });
