@@ -1,3 +1,4 @@
+import { patiently } from '../db/patiently.ts';
 import type { Database, Tx } from '../db/pool.ts';
 import { SERIALIZATION_FAILURE, sqlstateOf } from '../db/sqlstate.ts';
 import type { Answer, StatementHandler, TransactionHandler, WriteContext } from '../handler.ts';
@@ -195,12 +196,18 @@ async function runOwned(deps: WriteDeps, write: Write, claim: Claim, ownership: 
     return stored;
   }
   const prepared = await handler.prepare?.(input, ctx);
-  return await transaction(deps.db, async (tx) => {
-    const stored = storedAnswer(await handler.commit(tx, prepared, input, ctx));
-    if (!(await complete(tx.sql, claim, stored))) throw new FenceLost();
-    return stored;
-  });
+  const commit = () =>
+    transaction(deps.db, async (tx) => {
+      const stored = storedAnswer(await handler.commit(tx, prepared, input, ctx));
+      if (!(await complete(tx.sql, claim, stored))) throw new FenceLost();
+      return stored;
+    });
+  // Should a first commit have been done and its answer lost, the fence is gone and the key has the answer.
+  return write.procedure.pays ? await patiently(ctx.signal, commit, paidCommitMs) : await commit();
 }
+
+/** What was paid for in `prepare` is committed again and again for so long while the database is away. Milliseconds. */
+const paidCommitMs = 30_000;
 
 async function runUnkeyed(deps: WriteDeps, write: Write): Promise<StoredAnswer> {
   const { handler } = write;

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { createSimulatedProvider } from '../../src/llm/simulated.ts';
 import { atEnd } from '../helpers/cleanup.ts';
 import { startPrivateServer } from '../helpers/database.ts';
+import { createDoc } from '../helpers/docs.ts';
 import { createJob, ended, ledgerOf, openStream, textOf } from '../helpers/jobs.ts';
 import { startServer } from '../helpers/server.ts';
 import { testSql, until } from '../helpers/sql.ts';
@@ -54,4 +55,26 @@ test('Postgres stopped in the middle of a job and started again: the answer that
   await until(() => server.jobs.isListening());
   // New work runs as before.
   assert.equal((await ended(server, await createJob(server, 'k2', 'y'))).status, 'succeeded');
+});
+
+test('Postgres stopped in the middle of a rewrite and started again: the text that was paid is written, and answered', async (t) => {
+  const postgres = await startPrivateServer();
+  atEnd(t, () => postgres.remove());
+  const databaseUrl = await postgres.createDatabase();
+  const model = createSimulatedProvider({ latencyMs: 1_500, tokens: 100 });
+  const server = await startServer(t, { databaseUrl, seedCredits: true, provider: model, env: { LOG_LEVEL: 'error' } });
+  const tag = await createDoc(server, 'd');
+  const request = { key: 'k', body: { instruction: 'x' }, headers: { 'if-match': tag } };
+  const writing = server.call('POST /v1/docs/d/rewrite', request);
+  await until(() => model.stats().completionTokens > 0);
+  await postgres.stop();
+  await until(() => model.stats().active === 0);
+  await postgres.start();
+  const written = await writing;
+  assert.deepEqual([written.status, written.json.version], [200, 2]);
+  const again = await server.call('POST /v1/docs/d/rewrite', request);
+  assert.deepEqual([again.status, again.text], [200, written.text]);
+  assert.equal(model.stats().calls, 1);
+  const { held_micros, items } = await ledgerOf(server);
+  assert.deepEqual([held_micros, items.filter((item) => item.kind === 'charge').length], [0, 1]);
 });

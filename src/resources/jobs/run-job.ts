@@ -1,3 +1,4 @@
+import { patiently } from '../../db/patiently.ts';
 import type { Database, Tx } from '../../db/pool.ts';
 import { FenceLost } from '../../idempotency/fence-lost.ts';
 import { deriveCallKey } from '../../llm/call-key.ts';
@@ -7,7 +8,6 @@ import { type ModelRun, runModel } from '../../llm/run.ts';
 import { appendEvents, type ClaimedJob } from './claims.ts';
 import { createDeltaWriter } from './delta-writer.ts';
 import { deltas, eventRow } from './event-data.ts';
-import { patiently } from './patiently.ts';
 import { retryDelayMs } from './retry-delay.ts';
 import { jobId } from './row.ts';
 import { endJob, type LockedJob, lockJob, type Requeue, requeueJob } from './transitions.ts';
