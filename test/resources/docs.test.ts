@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { assertProblem, createDoc, patchDoc, putDoc, tagOf } from '../helpers/docs.ts';
 import { startServer } from '../helpers/server.ts';
+import { testSql } from '../helpers/sql.ts';
 
 test('a document that is posted gets an id, a Location and the tag of its first version', async (t) => {
   const server = await startServer(t);
@@ -82,6 +83,16 @@ test('a replaced document says who changed it and when, and keeps when it was cr
   );
   assert.ok(put.json.updated_at > before.json.updated_at);
   assert.deepEqual((await server.call('GET /v1/docs/d')).json, put.json);
+});
+
+test('a version is later than the one before it, also when its transaction began earlier or in the same millisecond', async (t) => {
+  const server = await startServer(t);
+  const tag = await createDoc(server, 'd');
+  await testSql(t, server.databaseUrl)`update docs set updated_at = '2100-01-01T00:00:00.999Z'`;
+  const put = await putDoc(server, 'd', tag);
+  assert.equal(Date.parse(put.json.updated_at), Date.UTC(2100, 0, 1, 0, 0, 1));
+  const patched = await patchDoc(server, 'd', tagOf(put), { title: 'later' });
+  assert.equal(Date.parse(patched.json.updated_at), Date.UTC(2100, 0, 1, 0, 0, 1, 1));
 });
 
 test('a 412 shows the current document to those who prefer it, and only to them', async (t) => {

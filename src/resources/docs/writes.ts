@@ -109,12 +109,11 @@ function isCreation(ctx: Context): boolean {
 }
 
 /**
- * A PUT whose answer was lost is sent again: then the version after the one it names is its own. `*` names none, and the
- * first version of a new life follows none.
+ * A PUT whose answer was lost is sent again: then the version after the one it names is its own. The first version of a new
+ * life follows none.
  */
 function mayBeRepeated({ condition }: Target, ctx: Context, doc: DocHead): boolean {
   return (
-    condition.wanted !== 'any' &&
     includesVersion(condition.wanted, doc.version - 1) &&
     !includesVersion(condition.unwanted, doc.version) &&
     doc.updated_at > doc.created_at &&
