@@ -67,12 +67,13 @@ async function run(queue: readonly string[]): Promise<number> {
   const onSignal = () => stopping.abort();
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, onSignal);
 
-  const dataDir = temporaryFolder();
-  const server = await startEmbedded({ dataDir, fsync: false });
+  // All that the tests put into the temporary folder goes with it, also what a killed one could not remove.
+  const folder = temporaryFolder();
+  const server = await startEmbedded({ dataDir: join(folder, 'server'), fsync: false });
   const results: FileResult[] = [];
   try {
     await createTemplate(server.url);
-    const env = { ...process.env, [sharedServerVariable]: server.url };
+    const env = { ...process.env, [sharedServerVariable]: server.url, TMPDIR: folder };
     await inParallel(queue, Number(values.concurrency), stopping.signal, async (file) => {
       const result = await runFile(file, { env, limitMs: Number(values.limit) * 1000, signal: stopping.signal });
       if (stopping.signal.aborted) return;
@@ -81,7 +82,7 @@ async function run(queue: readonly string[]): Promise<number> {
     });
   } finally {
     await server.stop();
-    rmSync(dataDir, { recursive: true, force: true });
+    rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   }
   if (stopping.signal.aborted) process.stdout.write('interrupted\n');
   process.stdout.write(summary(results));
