@@ -32,19 +32,21 @@ test('1. after kill -9 in the middle of the work and a new start, the key is fre
   await lost;
 
   const second = await startProcess(t, env, slowServerFile);
+  const startedAfterMs = performance.now() - killedMs;
   const atOnce = await second.call('POST /v1/test/slow', request);
   if (performance.now() - killedMs < leaseMs / 2) {
     assert.equal(atOnce.status, 409);
     assert.equal(atOnce.json.code, 'request_in_progress');
     assert.ok(Number(atOnce.headers.get('retry-after')) * 1_000 <= leaseMs);
   }
-  const done = await sendUntilDone(() => second.call('POST /v1/test/slow', request));
+  // On a busy machine the new start takes longer than the lease, and the first try runs.
+  const done = atOnce.status === 409 ? await sendUntilDone(() => second.call('POST /v1/test/slow', request)) : atOnce;
   const freeAfterMs = performance.now() - killedMs;
   t.diagnostic(`free again after ${Math.round(freeAfterMs)} ms, lease ${leaseMs} ms`);
   assert.equal(done.status, 201);
   assert.equal(done.headers.get('idempotent-replayed'), 'false');
   // One Retry-After may fall just before the end of the lease.
-  assert.ok(freeAfterMs < leaseMs + 1_500);
+  assert.ok(freeAfterMs < Math.max(leaseMs, startedAfterMs) + 1_500);
   assert.equal(await countOrders(sql), 1);
   assert.equal((await second.call('GET /v1/idempotency-keys/k')).json.attempt, 2);
 });
