@@ -21,14 +21,17 @@ export type Outcome =
   | { readonly kind: 'no_answer'; readonly reason: Missing; readonly headers?: Headers; readonly cause?: unknown }
   | { readonly kind: 'aborted' };
 
-/** What `fetch` is told in every try. Redirects would turn a POST into a GET, and the browser's cache knows nothing of tokens. */
-const policy = { redirect: 'manual', credentials: 'omit', cache: 'no-store' } as const;
+/**
+ * What `fetch` is told in every try. A redirect that is followed can turn a POST into a GET. The browser's cache is left on: without
+ * it Chromium asks a preflight before every try, and what it revalidates is safe, as no two tenants share a tag.
+ */
+const policy = { redirect: 'manual', credentials: 'omit' } as const;
 
-/** Sends the head and body, and resolves with the head of the answer. Rejects as `fetch` does. */
+/** Sends the request and resolves with the head of the answer. Rejects as `fetch` does. */
 export function send(
   fetch: typeof globalThis.fetch,
   request: WireRequest,
-  headers: Readonly<Record<string, string>>,
+  headers: Headers,
   signal: AbortSignal,
 ): Promise<Response> {
   const body = request.body === undefined ? {} : { body: request.body };
@@ -39,7 +42,7 @@ export function send(
 export async function attempt(
   fetch: typeof globalThis.fetch,
   request: WireRequest,
-  headers: Readonly<Record<string, string>>,
+  headers: Headers,
   deadline: Deadline,
   needsBody: (status: number) => boolean,
 ): Promise<Outcome> {

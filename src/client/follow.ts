@@ -58,13 +58,15 @@ export async function* follow<Event>(
     let outcome: Outcome;
     let waitMs: number | undefined;
     try {
-      const headers = { ...bearer(token, traceId), ...(lastEventId === '' ? {} : { 'last-event-id': lastEventId }) };
+      const headers = new Headers({ accept: 'text/event-stream', ...bearer(token, traceId) });
+      if (lastEventId !== '') headers.set('last-event-id', lastEventId);
       const opened = await open(parts, following, headers, deadline);
       if (opened.kind === 'stream') {
         canRefresh = typeof parts.token === 'function';
         const parser = createEventParser();
         let worked = false;
         for await (const event of eventsOf(opened.body, parser, deadline, following.silenceMs, facts)) {
+          if (signal?.aborted) break;
           worked = true;
           if (event.id !== '') lastEventId = event.id;
           const made = make(following, event, facts);
@@ -117,12 +119,12 @@ type Opened = Outcome | { readonly kind: 'stream'; readonly body: ReadableStream
 async function open(
   parts: Parts,
   { request, patience }: Pick<Following<unknown>, 'request' | 'patience'>,
-  headers: Record<string, string>,
+  headers: Headers,
   deadline: Deadline,
 ): Promise<Opened> {
   deadline.within(patience.attemptTimeoutMs);
   try {
-    const response = await send(parts.fetch, request, { accept: 'text/event-stream', ...headers }, deadline.signal);
+    const response = await send(parts.fetch, request, headers, deadline.signal);
     const isStream = /^text\/event-stream\b/i.test(response.headers.get('content-type') ?? '');
     if (response.status !== 200 || !isStream || response.body === null) return await readAnswer(response, () => false);
     return { kind: 'stream', body: response.body };

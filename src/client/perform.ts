@@ -104,7 +104,10 @@ export async function perform(parts: Parts, call: Call): Promise<Performed> {
       if (status === 412) memory.forget(token, request.url);
       if (status === 401 && canRefresh) {
         canRefresh = false;
-        const successor = await successorOf(token, outcome, parts, call, facts);
+        const successor = await successorOf(token, outcome, parts, call, facts).catch((error: unknown) => {
+          report();
+          throw error;
+        });
         if (successor !== token) {
           report(0);
           token = successor;
@@ -157,12 +160,12 @@ export async function successorOf(
 
 type Try = { token: string; traceId: string; remembered: Remembered | undefined; limitMs: number };
 
-async function tryOnce(parts: Parts, call: Call, { remembered, limitMs, ...who }: Try): Promise<Outcome> {
+async function tryOnce(parts: Parts, call: Call, { remembered, ...who }: Try): Promise<Outcome> {
   const { request, procedure } = call;
-  const headers = { ...request.headers, ...tryHeaders({ ...call, ...who, remembered: remembered?.tag }) };
+  const headers = new Headers({ ...request.headers, ...tryHeaders({ ...call, ...who, remembered: remembered?.tag }) });
   const needsBody = (status: number) => isOk(status) && procedure.answers[status] !== null;
   const deadline = createDeadline(call.signal);
-  deadline.within(limitMs);
+  deadline.within(who.limitMs);
   try {
     return await attempt(parts.fetch, request, headers, deadline, needsBody);
   } finally {

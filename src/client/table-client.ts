@@ -158,9 +158,9 @@ export function createTableClient<T extends ProcedureTable>(table: T, options: C
 }
 
 function checkBaseUrl(baseUrl: string): string {
-  const { protocol, search, hash } = new URL(baseUrl);
-  if (!/^https?:$/.test(protocol) || search !== '' || hash !== '') {
-    throw new TypeError(`The base URL must be http(s) without query and fragment, not ${baseUrl}.`);
+  const { protocol, username, search, hash } = new URL(baseUrl);
+  if (!/^https?:$/.test(protocol) || username !== '' || search !== '' || hash !== '') {
+    throw new TypeError(`The base URL must be http(s) without user, query and fragment, not ${baseUrl}.`);
   }
   return baseUrl.replace(/\/+$/, '');
 }

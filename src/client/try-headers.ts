@@ -1,5 +1,4 @@
 import { formatTraceparent } from '../protocol/trace-context.ts';
-import type { Patience } from './retry-timing.ts';
 
 /** Longest wait that a duplicate asks the server for while its twin runs: less than proxies wait for a silent server. Milliseconds. */
 const maxParkedMs = 10_000;
@@ -11,7 +10,8 @@ export type TryFacts = {
   readonly key: string | undefined;
   /** The tag of the remembered copy. */
   readonly remembered: string | undefined;
-  readonly patience: Patience;
+  /** How long this try may last, in milliseconds. */
+  readonly limitMs: number;
   /** Ask a 412 for the document that is there. */
   readonly wantsCurrent: boolean;
 };
@@ -22,11 +22,11 @@ export function tryHeaders({
   traceId,
   key,
   remembered,
-  patience,
+  limitMs,
   wantsCurrent,
 }: TryFacts): Record<string, string> {
   // A twin that still runs is waited for on the server: one request instead of a poll.
-  const waitSeconds = key === undefined ? 0 : Math.floor(Math.min(maxParkedMs, patience.attemptTimeoutMs / 2) / 1_000);
+  const waitSeconds = key === undefined ? 0 : Math.floor(Math.min(maxParkedMs, limitMs / 2) / 1_000);
   const prefer = [
     ...(waitSeconds > 0 ? [`wait=${waitSeconds}`] : []),
     ...(wantsCurrent ? ['return=representation'] : []),

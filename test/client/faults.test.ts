@@ -115,6 +115,19 @@ test('forty calls through a proxy that harms two requests of three make forty or
   assert.equal(await orders(), 40);
 });
 
+test('a redirect is refused and not followed, by the real fetch too', async (t) => {
+  const { proxy, client, orders } = await bundle(t);
+  for (const status of [301, 302, 303, 307, 308]) {
+    proxy.next({
+      kind: 'answer',
+      bytes: `HTTP/1.1 ${status} Elsewhere\r\nLocation: /v1/orders\r\nContent-Length: 0\r\n\r\n`,
+    });
+    await assert.rejects(client.call('createOrder', order), { code: 'foreign_answer', status, attempts: 1 });
+  }
+  assert.equal(proxy.passages.length, 5);
+  assert.equal(await orders(), 0);
+});
+
 test('a read whose answers are cut is read again until it is whole', async (t) => {
   const { proxy, client } = await bundle(t);
   const made = await client.call('createOrder', order);

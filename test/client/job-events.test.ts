@@ -98,7 +98,7 @@ test('429, 503 and a broken connection are waited out', async (t) => {
 test('events that are no longer kept are a refusal', async (t) => {
   const { url } = await startEventServer(t, refuse(410, 'events_deleted'));
   const error = await all(clientOf(url).jobEvents('job_1')).catch((thrown) => thrown);
-  assert.ok(error instanceof RefusedError);
+  assert.ok(error instanceof RefusedError, String(error));
   assert.equal(error.code, 'events_deleted');
   assert.equal(error.status, 410);
 });
@@ -147,19 +147,57 @@ test('a signal ends a stream that waits for its next event', async (t) => {
   await assert.rejects(next, AbortedError);
 });
 
-test('a connection that falls silent is given up for another, and a slow reader is no silence', async (t) => {
-  const { url, resumedFrom } = await startEventServer(
-    t,
-    stream([delta(1, 'a'), delta(2, 'b')]),
-    stream([delta(3, 'c'), done(4)]),
-  );
-  let text = '';
-  for await (const event of clientOf(url).jobEvents('job_1', { silenceMs: 100 })) {
-    if (event.type === 'delta') text += event.text;
-    if (event.seq === 1) await new Promise((resolve) => setTimeout(resolve, 300));
+test('a signal ends a stream at once, whatever has been received already', async (t) => {
+  const { url } = await startEventServer(t, stream([delta(1, 'a'), delta(2, 'b'), done(3)]));
+  const controller = new AbortController();
+  const seen: number[] = [];
+  const read = async () => {
+    for await (const event of clientOf(url).jobEvents('job_1', { signal: controller.signal })) {
+      seen.push(event.seq);
+      controller.abort();
+    }
+  };
+  await assert.rejects(read(), AbortedError);
+  assert.deepEqual(seen, [1]);
+});
+
+test('a connection that falls silent is given up for another', async (t) => {
+  const { url, resumedFrom } = await startEventServer(t, stream([delta(1, 'a')]), stream([delta(2, 'b'), done(3)]));
+  const events = await all(clientOf(url).jobEvents('job_1', { silenceMs: 100 }));
+  assert.equal(textOf(events), 'ab');
+  assert.deepEqual(resumedFrom, [undefined, '1']);
+});
+
+test('a reader that is slow for longer than a silence keeps its connection', async (t) => {
+  const { url, resumedFrom } = await startEventServer(t, async (res) => {
+    res.writeHead(200, { 'content-type': 'text/event-stream' });
+    res.write(delta(1, 'a') + delta(2, 'b'));
+    await tookItsTime;
+    res.write(delta(3, 'c') + done(4));
+  });
+  let tell = () => {};
+  const tookItsTime = new Promise<void>((resolve) => {
+    tell = resolve;
+  });
+  const seen: number[] = [];
+  for await (const event of clientOf(url).jobEvents('job_1', { silenceMs: 300 })) {
+    seen.push(event.seq);
+    if (event.seq !== 1) continue;
+    await new Promise((resolve) => setTimeout(resolve, 600));
+    tell();
   }
-  assert.equal(text, 'abc');
-  assert.deepEqual(resumedFrom, [undefined, '2']);
+  assert.deepEqual(seen, [1, 2, 3, 4]);
+  assert.deepEqual(resumedFrom, [undefined]);
+});
+
+test('the patience is for each outage, not for the stream', async (t) => {
+  const outages = Array.from({ length: 6 }, (_, i) => [
+    stream([delta(i + 1, 'x')], 'broken'),
+    refuse(503, 'unavailable', { 'retry-after-ms': '200' }),
+  ]);
+  const { url } = await startEventServer(t, ...outages.flat(), stream([done(7)]));
+  const client = clientOf(url, { patience: { budgetMs: 800 } });
+  assert.equal((await all(client.jobEvents('job_1'))).length, 7);
 });
 
 test('who leaves the loop closes the connection', async (t) => {

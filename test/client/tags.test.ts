@@ -13,7 +13,7 @@ async function withDoc(t: TestContext) {
   const proxy = await startFaultProxy(t, server.url);
   const client = createClient({ baseUrl: proxy.url, token: await testToken(), patience: quick });
   const { body: doc, tag } = await client.call('createDoc', { body: { title: 'one', body: 'text' } });
-  assert.ok(tag !== undefined);
+  assert.ok(tag !== undefined, 'a new document has a tag');
   return { server, proxy, client, doc, tag, id: doc.id };
 }
 
@@ -31,11 +31,12 @@ test('what has not changed is answered from memory on a 304', async (t) => {
 
 test('a caller who changes what came from memory changes nothing for the next one', async (t) => {
   const { client, id } = await withDoc(t);
-  const first = await client.call('getDoc', { params: { id } });
-  (first.body as { title: string }).title = 'spoilt';
-  const second = await client.call('getDoc', { params: { id } });
-  assert.equal(second.body.title, 'one');
-  assert.equal(second.fromMemory, true);
+  for (const fromMemory of [false, true, true]) {
+    const answer = await client.call('getDoc', { params: { id } });
+    assert.equal(answer.fromMemory, fromMemory);
+    assert.equal(answer.body.title, 'one');
+    (answer.body as { title: string }).title = 'spoilt';
+  }
 });
 
 test('another token never gets or names what was remembered under this one', async (t) => {
@@ -134,7 +135,7 @@ test('after its rounds an update leaves base, mine and theirs to the caller', as
     { maxRounds: 3 },
   );
   const error = await beaten.catch((thrown) => thrown);
-  assert.ok(error instanceof MergeConflict);
+  assert.ok(error instanceof MergeConflict, String(error));
   assert.equal(error.code, 'merge_conflict');
   assert.equal(error.status, 412);
   assert.equal((error.base as { body: string }).body, 'rival 2');
@@ -146,7 +147,10 @@ test('after its rounds an update leaves base, mine and theirs to the caller', as
 test('a change of undefined writes nothing', async (t) => {
   const { proxy, client, doc, id } = await withDoc(t);
   assert.deepEqual(await client.updateDoc(id, () => undefined), doc);
-  assert.ok(proxy.passages.every(({ line }) => !line.startsWith('PATCH')));
+  assert.equal(
+    proxy.passages.some(({ line }) => line.startsWith('PATCH')),
+    false,
+  );
 });
 
 test('what a change throws ends the update as it is', async (t) => {
@@ -165,7 +169,7 @@ test('an update of a document that was deleted meanwhile is not_found', async (t
     return { title: 'x' };
   });
   const error = await update.catch((thrown) => thrown);
-  assert.ok(error instanceof RefusedError);
+  assert.ok(error instanceof RefusedError, String(error));
   assert.equal(error.code, 'not_found');
 });
 

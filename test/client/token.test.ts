@@ -63,7 +63,7 @@ test('a write is not sent again under another tenant’s token', async () => {
   const { client, play, sent } = scriptedClient({ token: give });
   play('broken', unauthenticated);
   const error = await client.call('createOrder', order).catch((thrown) => thrown);
-  assert.ok(error instanceof RefusedError);
+  assert.ok(error instanceof RefusedError, String(error));
   assert.equal(error.code, 'tenant_changed');
   assert.equal(sent.length, 2);
 });
