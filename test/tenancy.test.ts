@@ -34,7 +34,9 @@ function statementsOf(path: string): { where: string; text: string }[] {
     }
     const before = code.slice(0, match.index);
     const where = [...before.matchAll(/function\*? (\w+)/g)].at(-1)?.[1] ?? 'module';
-    statements.push({ where, text: code.slice(start, end) });
+    // The tables of the key are named by a function: they may be in a schema of their own.
+    const text = code.slice(start, end).replaceAll(/\$\{keyTable\(\w+, \w+, '(\w+)'\)\}/g, '$1');
+    statements.push({ where, text });
   }
   return statements;
 }

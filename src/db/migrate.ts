@@ -1,6 +1,7 @@
 import { fileURLToPath } from 'node:url';
 import { type MigrationMeta, readMigrationFiles } from 'drizzle-orm/migrator';
 import type postgres from 'postgres';
+import { quoteName } from './key-table.ts';
 import { openDatabase } from './pool.ts';
 
 /** The oldest server that the statements are tried on, as `server_version_num` has it. */
@@ -10,63 +11,78 @@ const limitMs = 10 * 60_000;
 /** Names the lock among all advisory locks of the database; any number that nobody else takes. */
 const lockKey = 7_277_001_503;
 
-const ownMigrations = fileURLToPath(new URL('./migrations', import.meta.url));
-
 /** The server is too old; the message says which it is. */
 export class UnsupportedServerError extends Error {
   override readonly name = 'UnsupportedServerError';
 }
 
+/** Where drizzle's own migrator remembers, so that drizzle's tools see the same state. */
+const drizzlesMemory = 'drizzle';
+/** Where the tables of the key are in a database that has others. */
+export const defaultKeySchema = 'retry_safe';
+
+const folderBeside = (name: string) => fileURLToPath(new URL(`./${name}`, import.meta.url));
+
 /**
  * Brings the database to the newest of the migrations that drizzle-kit generated; answers how many it applied.
  *
  * Any number of processes may do so at once: the first one applies, the others wait and find nothing to do. The lock is the
- * transaction's, so that it holds behind PgBouncer too, and everything is applied in that transaction or nothing. The table
- * that remembers is drizzle's own, so that drizzle's tools see the same state.
+ * transaction's, so that it holds behind PgBouncer too, and everything is applied in that transaction or nothing.
  */
-export async function migrate(url: string, folder: string = ownMigrations): Promise<number> {
-  const migrations = readMigrationFiles({ migrationsFolder: folder });
+export function migrate(url: string, folder: string = folderBeside('migrations')): Promise<number> {
+  return applyAll(url, readMigrationFiles({ migrationsFolder: folder }), drizzlesMemory);
+}
+
+/**
+ * The same for the tables that the protocol of the key needs, and no others. They and what remembers them are in a schema
+ * of their own, which neither your migrations nor drizzle-kit look at.
+ */
+export function migrateKeys(url: string, schema: string = defaultKeySchema): Promise<number> {
+  return applyAll(url, readMigrationFiles({ migrationsFolder: folderBeside('key-migrations') }), schema, schema);
+}
+
+/** `memory`: the schema of the table that remembers. `home`: the schema that is made into; else the search path's first. */
+async function applyAll(
+  url: string,
+  migrations: readonly MigrationMeta[],
+  memory: string,
+  home?: string,
+): Promise<number> {
+  const table = `${quoteName(memory)}.__drizzle_migrations`;
+  const newest = (sql: postgres.Sql) => sql.unsafe<Applied[]>(`select max(created_at) as at from ${table}`);
   const db = openDatabase({ url, max: 1, prepare: false, queryTimeoutMs: limitMs });
   try {
     const [server] = await db.query(
       (sql) => sql<{ version: number; name: string; migrated: boolean }[]>`
         select current_setting('server_version_num')::int as version, current_setting('server_version') as name,
-          to_regclass('drizzle.__drizzle_migrations') is not null as migrated`,
+          to_regclass(${table}) is not null as migrated`,
     );
     if (server === undefined || server.version < oldestServer) {
       throw new UnsupportedServerError(`PostgreSQL 15 or newer is needed; this server is ${server?.name}`);
     }
-    if (server.migrated) {
-      const last = await db.query((sql) => lastApplied(sql));
-      if (missing(migrations, last).length === 0) return 0;
-    }
-    return await db.transaction((tx) => apply(tx.sql, migrations));
+    if (server.migrated && missing(migrations, await db.query(newest)).length === 0) return 0;
+    return await db.transaction(async ({ sql }) => {
+      await sql`select pg_advisory_xact_lock(${lockKey}::int8)`;
+      await sql.unsafe(`create schema if not exists ${quoteName(memory)}`);
+      await sql.unsafe(
+        `create table if not exists ${table} (id serial primary key, hash text not null, created_at int8)`,
+      );
+      if (home !== undefined) await sql`select set_config('search_path', ${quoteName(home)}, true)`;
+      const open = missing(migrations, await newest(sql));
+      for (const { sql: statements, hash, folderMillis } of open) {
+        for (const statement of statements) await sql.unsafe(statement);
+        await sql.unsafe(`insert into ${table} (hash, created_at) values ($1, $2::int8)`, [hash, folderMillis]);
+      }
+      return open.length;
+    });
   } finally {
     await db.close(0);
   }
 }
 
-async function apply(sql: postgres.Sql, migrations: readonly MigrationMeta[]): Promise<number> {
-  await sql`select pg_advisory_xact_lock(${lockKey}::int8)`;
-  await sql`create schema if not exists drizzle`;
-  await sql`create table if not exists drizzle.__drizzle_migrations (
-    id serial primary key, hash text not null, created_at int8)`;
-  const open = missing(migrations, await lastApplied(sql));
-  for (const migration of open) {
-    for (const statement of migration.sql) await sql.unsafe(statement);
-    await sql`insert into drizzle.__drizzle_migrations (hash, created_at)
-      values (${migration.hash}, ${migration.folderMillis}::int8)`;
-  }
-  return open.length;
-}
-
 type Applied = { at: number | null };
 
-function lastApplied(sql: postgres.Sql): postgres.PendingQuery<Applied[]> {
-  return sql<Applied[]>`select max(created_at) as at from drizzle.__drizzle_migrations`;
-}
-
-function missing(migrations: readonly MigrationMeta[], last: readonly Applied[]): MigrationMeta[] {
-  const at = last[0]?.at ?? 0;
+function missing(migrations: readonly MigrationMeta[], newest: readonly Applied[]): MigrationMeta[] {
+  const at = newest[0]?.at ?? 0;
   return migrations.filter((migration) => migration.folderMillis > at);
 }

@@ -20,6 +20,8 @@ export type DatabaseOptions = {
   readonly prepare: boolean;
   /** Bounds the wait for a connection, and by itself the statement or the whole transaction (a new connection included). */
   readonly queryTimeoutMs: number;
+  /** The schema that `migrateKeys` was given; absent where `migrate` has made all tables. */
+  readonly keySchema?: string;
 };
 
 /** How the pool is doing. Counters only grow. */
@@ -38,8 +40,11 @@ export type DatabaseStats = {
   readonly lost: number;
 };
 
-/** Postgres, for the whole process. Whatever is not the statement's own fault rejects with `DatabaseUnavailable`. */
-export type Database = {
+/** Where the tables of the key (`idem`, `buckets`) are: a schema of their own, or wherever the search path finds them. */
+export type KeyHome = { readonly keySchema?: string | undefined };
+
+/** One statement at a time: all that the protocol of the key asks of a database, be it ours or a guest's pool. */
+export type Queries = KeyHome & {
   /**
    * Runs one raw statement, autocommitted. The statement must be made by the given `sql`, and `build` must make only one
    * (fragments aside).
@@ -47,6 +52,10 @@ export type Database = {
   query<T extends readonly (object | undefined)[]>(
     build: (sql: postgres.Sql) => postgres.PendingQuery<T>,
   ): Promise<postgres.RowList<T>>;
+};
+
+/** Postgres, for the whole process. Whatever is not the statement's own fault rejects with `DatabaseUnavailable`. */
+export type Database = Queries & {
   /**
    * Runs one transaction (read committed). It fails whole on the first error, also on one that the callback caught; what
    * the callback throws is what the caller gets.
@@ -59,7 +68,7 @@ export type Database = {
 
 /** Opens the pool; connections are made when they are needed. */
 export function openDatabase(options: DatabaseOptions): Database {
-  const { url, max, prepare, queryTimeoutMs } = options;
+  const { url, max, prepare, queryTimeoutMs, keySchema } = options;
   // Whoever still lives has cut its transaction by then.
   const silenceMs = 2 * queryTimeoutMs;
   const addresses = addressesOf(url);
@@ -168,6 +177,7 @@ export function openDatabase(options: DatabaseOptions): Database {
   };
 
   return {
+    keySchema,
     query: (build) =>
       use(async (session, used) => {
         const statement = build(session.sql);

@@ -1,6 +1,7 @@
 import type postgres from 'postgres';
 import { textArray } from '../db/arrays.ts';
-import type { Database } from '../db/pool.ts';
+import { keyTable } from '../db/key-table.ts';
+import type { KeyHome, Queries } from '../db/pool.ts';
 
 /*
  * The life of a key (table idem, primary key (tenant, key)):
@@ -115,14 +116,15 @@ function keyRow(raw: RawRow): KeyRow | undefined {
 
 /** Looks a key up without touching it. Undefined: the key is free. */
 export async function lookUp(
-  db: Database,
+  db: Queries,
   settings: IdempotencySettings,
   tenant: string,
   key: string,
 ): Promise<KeyRow | undefined> {
   const rows = await db.query(
     (sql) => sql<RawRow[]>`
-      select ${keyColumns(sql, settings)} from idem i where i.tenant = ${tenant} and i.key = ${key}`,
+      select ${keyColumns(sql, settings)} from ${keyTable(sql, db, 'idem')} i
+      where i.tenant = ${tenant} and i.key = ${key}`,
   );
   return rows[0] === undefined ? undefined : keyRow(rows[0]);
 }
@@ -137,7 +139,7 @@ export async function lookUp(
  * A claim of database work need not be flushed by itself: the completion comes later in the write-ahead log and carries it.
  */
 export async function claimBatch(
-  db: Database,
+  db: Queries,
   settings: IdempotencySettings,
   requests: readonly ClaimRequest[],
 ): Promise<ClaimOutcome[]> {
@@ -155,7 +157,7 @@ export async function claimBatch(
           ${textArray(requests.map((r) => Buffer.from(r.fingerprint).toString('hex')))}::text[]
         ) with ordinality as w(tenant, key, fencing_token, fingerprint, n)
       ), inserted as (
-        insert into idem
+        insert into ${keyTable(sql, db, 'idem')}
           (tenant, key, fencing_token, fingerprint, state, attempt, lease_until, created_at, expires_at, sweep_at)
         select w.tenant, w.key, w.fencing_token, decode(w.fingerprint, 'hex'), 'in_progress', 1,
           now() + ${settings.leaseMs}::float8 * interval '1 millisecond', now(),
@@ -163,7 +165,8 @@ export async function claimBatch(
           now() + ${settings.ttlMs}::float8 * interval '1 millisecond'
         from wanted w, settings
         where not exists (
-          select 1 from idem i where i.tenant = w.tenant collate "C" and i.key = w.key collate "C" offset 0)
+          select 1 from ${keyTable(sql, db, 'idem')} i
+          where i.tenant = w.tenant collate "C" and i.key = w.key collate "C" offset 0)
         order by w.tenant collate "C", w.key collate "C"
         on conflict do nothing
         returning fencing_token, created_at, expires_at
@@ -174,7 +177,8 @@ export async function claimBatch(
       left join inserted on inserted.fencing_token = w.fencing_token
       left join lateral (
         select ${keyColumns(sql, settings)}
-        from idem i where i.tenant = w.tenant collate "C" and i.key = w.key collate "C" offset 0
+        from ${keyTable(sql, db, 'idem')} i
+        where i.tenant = w.tenant collate "C" and i.key = w.key collate "C" offset 0
       ) held on true
       order by w.n`,
   );
@@ -194,7 +198,7 @@ export async function claimBatch(
  * just committing (`skip locked`: that is not waited for).
  */
 export async function takeOver(
-  db: Database,
+  db: Queries,
   settings: IdempotencySettings,
   claim: Claim,
   previousToken: string,
@@ -202,12 +206,12 @@ export async function takeOver(
   const rows = await db.query(
     (sql) => sql<{ attempt: number; now: Date; created_at: Date; expires_at: Date }[]>`
       with free as (
-        select i.tenant, i.key from idem i
+        select i.tenant, i.key from ${keyTable(sql, db, 'idem')} i
         where i.tenant = ${claim.tenant} and i.key = ${claim.key} and i.state = 'in_progress'
           and i.fencing_token = ${previousToken} and i.lease_until <= clock_timestamp()
         for update skip locked
       )
-      update idem set fencing_token = ${claim.fencingToken}, attempt = attempt + 1,
+      update ${keyTable(sql, db, 'idem')} set fencing_token = ${claim.fencingToken}, attempt = attempt + 1,
         lease_until = clock_timestamp() + ${settings.leaseMs}::float8 * interval '1 millisecond'
       from free where idem.tenant = free.tenant and idem.key = free.key
       returning idem.attempt, now() as now, idem.created_at, idem.expires_at`,
@@ -218,7 +222,7 @@ export async function takeOver(
 
 /** Removes a row whose tombstone has run out before the sweep came by, so that the key can be claimed afresh. */
 export async function removeGone(
-  db: Database,
+  db: Queries,
   settings: IdempotencySettings,
   tenant: string,
   key: string,
@@ -226,13 +230,13 @@ export async function removeGone(
   await db.query(
     (sql) => sql`
       with free as (
-        select i.tenant, i.key from idem i
+        select i.tenant, i.key from ${keyTable(sql, db, 'idem')} i
         where i.tenant = ${tenant} and i.key = ${key}
           and i.expires_at + ${settings.tombstoneMs}::float8 * interval '1 millisecond' <= now()
           and not (i.state = 'in_progress' and i.lease_until > now())
         for update skip locked
       )
-      delete from idem using free where idem.tenant = free.tenant and idem.key = free.key`,
+      delete from ${keyTable(sql, db, 'idem')} using free where idem.tenant = free.tenant and idem.key = free.key`,
   );
 }
 
@@ -240,29 +244,34 @@ export async function removeGone(
  * Stores the answer on the given transaction if the claim is still ours. False: it is not, and the caller must roll back.
  * The fence is here: `fencing_token` in the WHERE.
  */
-export async function complete(sql: postgres.Sql, claim: Claim, answer: StoredAnswer): Promise<boolean> {
-  const rows = await sql`${completion(sql, claim, answer)}`;
+export async function complete(
+  sql: postgres.Sql,
+  claim: Claim,
+  answer: StoredAnswer,
+  db: KeyHome = {},
+): Promise<boolean> {
+  const rows = await sql`${completion(sql, claim, answer, db)}`;
   return rows.length === 1;
 }
 
 /** Completion and work as one statement; `work` inserts only what it selects from `fence`. False: the claim is not ours. */
 export async function completeWith(
-  db: Database,
+  db: Queries,
   claim: Claim,
   answer: StoredAnswer,
   work: (sql: postgres.Sql) => postgres.PendingQuery<postgres.Row[]>,
 ): Promise<boolean> {
   const rows = await db.query(
     (sql) => sql<{ fenced: number }[]>`
-      with fence as (${completion(sql, claim, answer)}), work as (${work(sql)})
+      with fence as (${completion(sql, claim, answer, db)}), work as (${work(sql)})
       select fenced from fence`,
   );
   return rows.length === 1;
 }
 
-function completion(sql: postgres.Sql, claim: Claim, answer: StoredAnswer) {
+function completion(sql: postgres.Sql, claim: Claim, answer: StoredAnswer, db: KeyHome) {
   return sql`
-    update idem set state = 'done', status = ${answer.status}::smallint, headers = ${JSON.stringify(answer.headers)},
+    update ${keyTable(sql, db, 'idem')} set state = 'done', status = ${answer.status}::smallint, headers = ${JSON.stringify(answer.headers)},
       body = ${answer.body as Buffer | null}
     where tenant = ${claim.tenant} and key = ${claim.key} and fencing_token = ${claim.fencingToken}
       and state = 'in_progress'
@@ -270,10 +279,10 @@ function completion(sql: postgres.Sql, claim: Claim, answer: StoredAnswer) {
 }
 
 /** Gives the key back as if it had never been used (the request was refused). False: the claim is not ours any more. */
-export async function abandon(db: Database, claim: Claim): Promise<boolean> {
+export async function abandon(db: Queries, claim: Claim): Promise<boolean> {
   const rows = await db.query(
     (sql) => sql`
-      delete from idem where tenant = ${claim.tenant} and key = ${claim.key}
+      delete from ${keyTable(sql, db, 'idem')} where tenant = ${claim.tenant} and key = ${claim.key}
         and fencing_token = ${claim.fencingToken} and state = 'in_progress'
       returning 1`,
   );
@@ -284,11 +293,11 @@ export async function abandon(db: Database, claim: Claim): Promise<boolean> {
  * Lets leases run out now: the keys stay bound to their requests and can be taken over at once. Answers the fencing tokens of
  * those it reached: a row that a transaction holds is passed over.
  */
-export async function release(db: Database, claims: readonly Claim[]): Promise<Set<string>> {
+export async function release(db: Queries, claims: readonly Claim[]): Promise<Set<string>> {
   const rows = await db.query(
     (sql) => sql<{ fencing_token: string }[]>`
-      with wanted as (${claimRows(sql, claims)}), free as (${lockedByNobody(sql)})
-      update idem set lease_until = clock_timestamp() from free
+      with wanted as (${claimRows(sql, claims)}), free as (${lockedByNobody(sql, db)})
+      update ${keyTable(sql, db, 'idem')} set lease_until = clock_timestamp() from free
       where idem.tenant = free.tenant and idem.key = free.key
       returning idem.fencing_token`,
   );
@@ -299,14 +308,14 @@ export async function release(db: Database, claims: readonly Claim[]): Promise<S
  * Renews the leases of claims that are still ours and answers their fencing tokens. A row in the middle of its commit
  * is still ours and needs no renewal: it is passed over, not waited for.
  */
-export async function renew(db: Database, leaseMs: number, claims: readonly Claim[]): Promise<Set<string>> {
+export async function renew(db: Queries, leaseMs: number, claims: readonly Claim[]): Promise<Set<string>> {
   const rows = await db.query(
     (sql) => sql<{ fencing_token: string }[]>`
-      with wanted as (${claimRows(sql, claims)}), free as (${lockedByNobody(sql)}), renewed as (
-        update idem set lease_until = clock_timestamp() + ${leaseMs}::float8 * interval '1 millisecond' from free
+      with wanted as (${claimRows(sql, claims)}), free as (${lockedByNobody(sql, db)}), renewed as (
+        update ${keyTable(sql, db, 'idem')} set lease_until = clock_timestamp() + ${leaseMs}::float8 * interval '1 millisecond' from free
         where idem.tenant = free.tenant and idem.key = free.key
       )
-      select i.fencing_token from idem i, wanted w
+      select i.fencing_token from ${keyTable(sql, db, 'idem')} i, wanted w
       where i.tenant = w.tenant and i.key = w.key and i.fencing_token = w.fencing_token`,
   );
   return new Set(rows.map((row) => row.fencing_token));
@@ -323,9 +332,9 @@ function claimRows(sql: postgres.Sql, claims: readonly Claim[]) {
 }
 
 /** In key order, so that two statements over the same rows lock them in the same order. */
-function lockedByNobody(sql: postgres.Sql) {
+function lockedByNobody(sql: postgres.Sql, db: KeyHome) {
   return sql`
-    select i.tenant, i.key from idem i, wanted w
+    select i.tenant, i.key from ${keyTable(sql, db, 'idem')} i, wanted w
     where i.tenant = w.tenant and i.key = w.key and i.fencing_token = w.fencing_token and i.state = 'in_progress'
     order by i.tenant, i.key
     for update of i skip locked`;
@@ -333,7 +342,7 @@ function lockedByNobody(sql: postgres.Sql) {
 
 /** Of the keys given, those that an owner still works on, as `tenant key`. */
 export async function stillRunning(
-  db: Database,
+  db: Queries,
   keys: readonly { tenant: string; key: string }[],
 ): Promise<Set<string>> {
   const rows = await db.query(
@@ -341,7 +350,7 @@ export async function stillRunning(
       select i.tenant || ' ' || i.key as name
       from unnest(${textArray(keys.map((k) => k.tenant))}::text[], ${textArray(keys.map((k) => k.key))}::text[])
         as w(tenant, key)
-      join idem i on i.tenant = w.tenant collate "C" and i.key = w.key collate "C"
+      join ${keyTable(sql, db, 'idem')} i on i.tenant = w.tenant collate "C" and i.key = w.key collate "C"
       where i.state = 'in_progress' and i.lease_until > now()`,
   );
   return new Set(rows.map((row) => row.name));

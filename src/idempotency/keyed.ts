@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type Database, DatabaseUnavailable } from '../db/pool.ts';
+import { DatabaseUnavailable, type Queries } from '../db/pool.ts';
 import { type Problem, Problem as ProblemClass, problem } from '../protocol/errors.ts';
 import { type Batcher, createBatcher } from './batcher.ts';
 import {
@@ -82,7 +82,7 @@ const maxTries = 8;
 const maxBatch = 128;
 
 /** The key protocol of one process on one database. */
-export function createKeyed(db: Database, settings: IdempotencySettings, events: KeyedEvents): Keyed {
+export function createKeyed(db: Queries, settings: IdempotencySettings, events: KeyedEvents): Keyed {
   const claim: Batcher<ClaimRequest, ClaimOutcome> = createBatcher(
     (requests) => claimBatch(db, settings, requests),
     maxBatch,

@@ -1,4 +1,4 @@
-import type { Database } from '../db/pool.ts';
+import type { Queries } from '../db/pool.ts';
 import { type Claim, release, renew } from './claims.ts';
 import { FenceLost } from './fence-lost.ts';
 
@@ -38,7 +38,7 @@ type Held = { readonly claim: Claim; readonly sinceMs: number; readonly abort: A
 
 /** A keeper with a round every third of a lease: two rounds may fail before a lease is lost. */
 export function createLeaseKeeper(
-  db: Database,
+  db: Queries,
   leaseMs: number,
   onError: (error: unknown) => void,
   nowMs: () => number = () => performance.now(),

@@ -1,4 +1,5 @@
-import type { Database } from '../db/pool.ts';
+import { keyTable } from '../db/key-table.ts';
+import type { Queries } from '../db/pool.ts';
 import type { IdempotencySettings } from './claims.ts';
 
 /** What one batch did. */
@@ -12,7 +13,7 @@ const batchRows = 1_000;
  * what a transaction holds or an owner still works on is passed over. Several processes may sweep at once.
  */
 export async function sweepOnce(
-  db: Database,
+  db: Queries,
   settings: Pick<IdempotencySettings, 'tombstoneMs'>,
   limit: number = batchRows,
 ): Promise<SweepCounts> {
@@ -21,15 +22,15 @@ export async function sweepOnce(
       with due as (
         select i.tenant, i.key, i.fencing_token,
           i.expires_at + ${settings.tombstoneMs}::float8 * interval '1 millisecond' <= now() as gone
-        from idem i
+        from ${keyTable(sql, db, 'idem')} i
         where i.sweep_at <= now() and not (i.state = 'in_progress' and i.lease_until > now())
         order by i.sweep_at limit ${limit}
         for update skip locked
       ), deleted as (
-        delete from idem using due
+        delete from ${keyTable(sql, db, 'idem')} using due
         where due.gone and idem.tenant = due.tenant and idem.key = due.key returning 1
       ), expired as (
-        update idem set state = 'expired', body = null, headers = null,
+        update ${keyTable(sql, db, 'idem')} set state = 'expired', body = null, headers = null,
           sweep_at = idem.expires_at + ${settings.tombstoneMs}::float8 * interval '1 millisecond'
         from due
         where not due.gone and idem.tenant = due.tenant and idem.key = due.key returning 1

@@ -199,7 +199,7 @@ async function runOwned(deps: WriteDeps, write: Write, claim: Claim, ownership: 
   const commit = () =>
     transaction(deps.db, async (tx) => {
       const stored = storedAnswer(await handler.commit(tx, prepared, input, ctx));
-      if (!(await complete(tx.sql, claim, stored))) throw new FenceLost();
+      if (!(await complete(tx.sql, claim, stored, deps.db))) throw new FenceLost();
       return stored;
     });
   // Should a first commit have been done and its answer lost, the fence is gone and the key has the answer.
