@@ -21,7 +21,7 @@ function request(key = 'k'): KeyedRequest {
 /** A protocol on a connection that may lose the answer of a statement, or never send it. */
 async function bundle(t: TestContext) {
   const url = await freshDatabase(t);
-  const db = openDatabase({ url, max: 4, prepare: true, queryTimeoutMs: 5_000 });
+  const db = openDatabase({ url, max: 1, prepare: true, queryTimeoutMs: 5_000 });
   atEnd(t, () => db.close(1_000));
   const line = { fault: undefined as { after: number; sent: boolean } | undefined };
   const faulty: Database = {
@@ -118,4 +118,29 @@ test('a claim that somebody else’s owner has taken over meanwhile is not refus
     throw problem('precondition_failed');
   });
   assert.equal(end.outcome, 'in_progress');
+});
+
+test('the end of the first wakes those who wait for it in this process, without asking Postgres', {
+  timeout: 15_000,
+}, async (t) => {
+  const { keyed, work } = await bundle(t);
+  // The connection is open: the driver needs a timer for that.
+  await keyed.run(request('other'), work);
+  // No timer fires: neither the question after parked keys nor the end of the wait.
+  t.mock.timers.enable({ apis: ['setTimeout'] });
+  let end = () => {};
+  const ended = new Promise<void>((resolve) => {
+    end = resolve;
+  });
+  const first = keyed.run(request(), async (claim, owned, signal) => {
+    await ended;
+    return await work(claim, owned, signal);
+  });
+  const waiting = keyed.run({ ...request(), waitMs: 30_000 }, () => assert.fail('ran'));
+  while (keyed.waitingRoom.count() === 0) await new Promise(setImmediate);
+  end();
+  assert.equal((await first).outcome, 'first');
+  const replay = await waiting;
+  assert.deepEqual([replay.outcome, replay.parked], ['replayed', true]);
+  t.mock.timers.reset();
 });
