@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { sendCopy } from './sender.ts';
 import { readSnapshot, type Snapshot } from './snapshot.ts';
-import { leaseMs, limitMsOf, sweepMs } from './timing.ts';
+import { boundMsOf, budgetMs, leaseMs, sweepMs } from './timing.ts';
 import type { Wanted, WorkParts } from './workload.ts';
 import { isSettled } from './workload.ts';
 import type { World } from './world.ts';
@@ -10,8 +10,6 @@ import type { World } from './world.ts';
 const againShare = 0.5;
 /** Requests at a time. */
 const width = 6;
-/** A client tries for so long. Milliseconds. */
-const budgetMs = 30_000;
 /** Until every job must have ended: its tries, each with its time limit and the pause before it, behind others. Milliseconds. */
 const jobsLimitMs = 60_000;
 /** Until holds that have run out are released, in milliseconds. */
@@ -23,7 +21,7 @@ export async function calmDown(world: World, parts: WorkParts, again: readonly W
   const queue = again.filter((wanted) => !isSettled(parts, wanted.intent) && parts.random.chance(againShare)).values();
   const client = async () => {
     for (const { intent, request } of queue) {
-      const limitMs = limitMsOf(intent.kind);
+      const limitMs = boundMsOf(intent.kind);
       await sendCopy(parts, intent, request, { copy: 100, calm: true, budgetMs, limitMs });
     }
   };

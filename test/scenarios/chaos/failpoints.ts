@@ -17,7 +17,7 @@ export type Window = (typeof windows)[number];
 export type OnWindow = (window: Window) => void;
 
 const isClaim = /insert into idem\b/;
-const isCompletion = /update idem set state = 'done'/;
+const isCompletion = / set state = 'done'/;
 const isRenewal = /\brenewed as \(/;
 const isSweep = /i\.sweep_at <= now\(\)/;
 
@@ -91,7 +91,8 @@ function onceSent(then: () => void): void {
  */
 export const withoutFence: Reword = (texts) => {
   if (!texts.some((text) => isCompletion.test(text))) return texts;
+  // `and fencing_token = $1 and state = 'in_progress'` becomes `and $1::uuid is not null`.
   return texts.map((text) =>
-    text.replace(' and fencing_token = ', ' and null is distinct from ').replace("and state = 'in_progress'", ''),
+    text.replace(' and fencing_token = ', ' and ').replace(/^\s*and state = 'in_progress'/, '::uuid is not null'),
   );
 };

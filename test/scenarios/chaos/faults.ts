@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Window, windows } from './failpoints.ts';
 import { signalPostgres } from './postgres-control.ts';
 import type { ServerSlot } from './server-slot.ts';
-import { stopMs } from './timing.ts';
+import { stopMs, windowStopMs } from './timing.ts';
 import type { World } from './world.ts';
 
 /** A way to break something and put it right again. */
@@ -62,7 +62,7 @@ const serverTroubles: readonly Trouble[] = [
     },
   },
   ...windows.map((window): Trouble => {
-    let isKill = false;
+    let isKill = true;
     return {
       kind: `lost_${window}`,
       what: `a server process is killed, or stopped for longer than its leases, ${whatOfWindow[window]}`,
@@ -74,7 +74,7 @@ const serverTroubles: readonly Trouble[] = [
           await slot.ended();
           return await startAgain(slot);
         }
-        await sleep(stopMs);
+        await sleep(windowStopMs);
         slot.signal('SIGCONT');
         return true;
       },

@@ -88,20 +88,16 @@ export function isSuccess(end: Try['end']): end is Answered {
   return end.kind === 'answered' && end.status >= 200 && end.status < 300;
 }
 
-/** Codes that say "not now": the same request may be sent again and end otherwise. */
+/** 4xx that say "not now": the same request may be sent again and end otherwise. */
 const notNow: ReadonlySet<string | undefined> = new Set([
   'request_in_progress',
-  'unavailable',
   'insufficient_credits',
   'rate_limited',
-  'upstream_failed',
-  'upstream_busy',
-  'upstream_timeout',
 ]);
 
 /** Whether an answer says that the intent will never be done. */
 export function isRefusal(end: Try['end']): end is Answered {
-  return end.kind === 'answered' && end.status >= 400 && !notNow.has(end.code);
+  return end.kind === 'answered' && end.status >= 400 && end.status < 500 && !notNow.has(end.code);
 }
 
 /** Whether the answer is kept by the server under the key: a success, or a refusal that was paid for. */

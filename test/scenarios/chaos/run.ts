@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { testToken } from '../../helpers/server.ts';
 import { buildWorld } from './build-world.ts';
 import { calmDown } from './calm.ts';
@@ -39,11 +38,15 @@ export type RunResult = {
   /** What the servers' logs say: keys taken over, late owners fenced off. */
   readonly takenOver: number;
   readonly fencedOff: number;
+  /** The first errors that the servers logged: what a 500 hides from its client. */
+  readonly errors: readonly string[];
 };
 
 const defaultClients = 8;
 /** Share of requests to which the network does something. */
 const networkShare = 0.12;
+/** Lines of the servers' errors that are kept. */
+const keptErrors = 40;
 /** Between two sentences of progress, in milliseconds. */
 const progressMs = 10_000;
 
@@ -52,6 +55,7 @@ export async function runChaos(options: RunOptions): Promise<RunResult> {
   const { isWanted = () => true, onProgress = () => {}, signal } = options;
   const random = createRandom(options.seed);
   const log = createLog();
+  const errors: string[] = [];
   const counts = { takenOver: 0, fencedOff: 0 };
   const scope = openScope();
   let trouble: ModelFault | undefined;
@@ -59,6 +63,7 @@ export async function runChaos(options: RunOptions): Promise<RunResult> {
     const world = await buildWorld(scope, random.fork(), options.fence ?? 'kept', {
       onLine(line) {
         if (line.includes('"a key was taken over"')) counts.takenOver += 1;
+        if (line.includes('"level":"error"') && errors.length < keptErrors) errors.push(line);
         if (line.includes('"a late owner was fenced off"')) counts.fencedOff += 1;
       },
       onCrash: (sentence) => log.crashes.push(sentence),
@@ -86,9 +91,9 @@ export async function runChaos(options: RunOptions): Promise<RunResult> {
       docs,
       nowMs,
       token: (tenant) => tokens.get(tenant as never) as string,
-      route() {
-        const i = own.between(0, world.slots.length - 1);
-        return { name: world.slots[i]?.name as string, url: world.proxies[i]?.url as string };
+      route(silent) {
+        const servers = world.slots.map(({ name }, i) => ({ name, url: world.proxies[i]?.url as string }));
+        return own.pick(servers.filter(({ name }) => name !== silent));
       },
       network: () => drawNetworkFault(own, isCalm ? 0 : networkShare, isWanted),
       isWanted,
@@ -120,8 +125,7 @@ export async function runChaos(options: RunOptions): Promise<RunResult> {
     signal?.throwIfAborted();
     onProgress(`the storm is over: ${log.intents.length} intents, ${again.length} without an end`);
     const snapshot = await calmDown(world, partsOf(), again);
-    await sleep(0);
-    return { history: log, snapshot, violations: check(log, snapshot), ...counts };
+    return { history: log, snapshot, violations: check(log, snapshot), ...counts, errors };
   } finally {
     await scope.close();
   }

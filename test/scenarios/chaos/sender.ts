@@ -9,8 +9,9 @@ export type Address = { readonly name: string; readonly url: string };
 
 /** What sending needs of the run. */
 export type SenderParts = {
-  /** The next try's server and what the network does to it. */
-  route(): Address;
+  /** The next try's server: another than the one that has just given no answer. */
+  route(silent?: string): Address;
+  /** What the network does to it. */
   network(): NetworkFault;
   token(tenant: string): TokenSource;
   nowMs(): number;
@@ -49,8 +50,10 @@ export const intents = createTableClient(contract, { baseUrl: somewhere, token: 
 /** Sends one copy of an intent with a retrying client of its own and writes down every try. Resolves when the client is done with it. */
 export async function sendCopy(parts: SenderParts, intent: Intent, request: Request, sending: Sending): Promise<void> {
   let tries = 0;
+  let silent: string | undefined;
   const recordingFetch: typeof fetch = async (input, init = {}) => {
-    const { name, url } = parts.route();
+    const { name, url } = parts.route(silent);
+    silent = undefined;
     const network = tries === 0 && sending.firstFault !== undefined ? sending.firstFault : parts.network();
     tries += 1;
     const limitMs = network === 'hang' ? Math.min(hangLimitMs, sending.limitMs) : sending.limitMs;
@@ -80,6 +83,7 @@ export async function sendCopy(parts: SenderParts, intent: Intent, request: Requ
       record(answered(response, body));
       return response;
     } catch (error) {
+      silent = name;
       const isLate = parts.nowMs() - fromMs > limitMs - timerSlackMs;
       record({ kind: 'no_answer', reason: isLate ? 'timed_out' : sending.signal?.aborted ? 'given_up' : 'connection' });
       throw error;

@@ -12,7 +12,10 @@ export type ServerSlot = {
   /** Ends the process with the signal and resolves when it is gone. */
   end(signal: NodeJS.Signals): Promise<void>;
   signal(signal: NodeJS.Signals): void;
-  /** The next time the process goes through the window, it sends itself the signal; resolves then. False: not within the limit. */
+  /**
+   * The next time the process goes through the window, it sends itself the signal; resolves then, or when it has ended. False:
+   * not within the limit.
+   */
   arm(window: Window, signal: NodeJS.Signals, limitMs: number): Promise<boolean>;
   /** Resolves when the process that runs now has ended. */
   ended(): Promise<void>;
@@ -102,6 +105,7 @@ export function createSlot(
         // Called off; whether that came in time, the process says.
         const timer = setTimeout(() => child?.stdin?.write(`${window}\n`), limitMs);
         onWindow = (line) => settle(!line.endsWith(' missed'));
+        void exited.then(() => settle(true));
         child?.stdin?.write(`${window} ${what}\n`);
       });
     },

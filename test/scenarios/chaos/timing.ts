@@ -6,13 +6,17 @@ import type { IntentKind } from './history.ts';
  */
 
 /** A wait for a connection, and by itself a statement or transaction (`DB_QUERY_TIMEOUT_MS`). */
-export const queryTimeoutMs = 1_000;
-/** A claim and a job's lease (`IDEMPOTENCY_LEASE_MS`, `JOB_LEASE_MS`). */
-export const leaseMs = 1_500;
+export const queryTimeoutMs = 2_000;
+/** A claim (`IDEMPOTENCY_LEASE_MS`): shorter than a statement may take, so that a late owner still has a connection to try on. */
+export const leaseMs = 700;
+/** How long an owner stands still in a narrow window: longer than its lease, and not so long that its statement is given up. */
+export const windowStopMs = 1_600;
+/** How long a process or Postgres stands still at any moment: longer than every lease. */
+export const stopMs = 2_400;
+/** A job's lease (`JOB_LEASE_MS`). */
+export const jobLeaseMs = 1_500;
 /** A model call (`LLM_TIMEOUT_MS`). */
 export const modelTimeoutMs = 1_500;
-/** Longer than any lease: how long a process or Postgres is stopped. */
-export const stopMs = 2_200;
 /** Between sweeps. */
 export const sweepMs = 250;
 
@@ -22,27 +26,25 @@ const pieceMs = 2 * queryTimeoutMs;
 const keyedPieces = 5;
 /** Besides: reading the document, hold, look, settlement. */
 const rewritePieces = 4;
-
+/** The longest that a client asks a duplicate to be kept waiting (`Prefer: wait`). */
+const parkedMs = 10_000;
 /** What a machine that does everything at once may add. */
 const slackMs = 1_000;
 
-/**
- * How long a client waits for one answer. Half of it, it asks the server to keep a duplicate waiting (`Prefer: wait`), so the
- * other half is what an answer may take at most when nothing is stopped.
- */
-export function limitMsOf(kind: IntentKind): number {
+/** The longest an answer may take when nothing stands still, and how long a patient client waits for one. */
+export function boundMsOf(kind: IntentKind): number {
   const pieces = keyedPieces + (kind === 'rewrite' ? rewritePieces : 0);
-  return 2 * (pieces * pieceMs + slackMs + (kind === 'rewrite' ? modelTimeoutMs : 0));
+  return pieces * pieceMs + parkedMs + slackMs + (kind === 'rewrite' ? modelTimeoutMs : 0);
 }
 
-/** Longest time an answer may take: its limit. */
-export const boundMsOf = limitMsOf;
+/** How long a client tries before it leaves an intent as it is: long enough to wait for one answer to its bound. */
+export const budgetMs = 60_000;
 
 /** The environment of the servers of a run. */
 export const serverEnv: Readonly<Record<string, string>> = {
   IDEMPOTENCY_LEASE_MS: String(leaseMs),
   IDEMPOTENCY_SWEEP_MS: String(sweepMs),
-  JOB_LEASE_MS: String(leaseMs),
+  JOB_LEASE_MS: String(jobLeaseMs),
   JOB_MAX_ATTEMPTS: '4',
   WORKERS: '4',
   DB_POOL_MAX: '6',

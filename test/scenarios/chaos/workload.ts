@@ -6,7 +6,7 @@ import { drawKind, drawTenant, type ModelFault, modelFaults, needsDoc, promptOf,
 import type { Random } from './random.ts';
 import { readDoc } from './reader.ts';
 import { intents as make, type Request, type SenderParts, sendCopy } from './sender.ts';
-import { limitMsOf } from './timing.ts';
+import { boundMsOf, budgetMs } from './timing.ts';
 
 /** What the clients of a run share. */
 export type WorkParts = SenderParts & {
@@ -32,8 +32,6 @@ const copiedShare = 0.3;
 /** Share of clients that wait for an answer no longer than this, in milliseconds: shorter than what stands still stands still. */
 const impatientShare = 0.5;
 const impatientMs = 900;
-/** A client tries for so long before it leaves an intent as it is. Milliseconds. */
-const budgetMs = 25_000;
 
 /** One client: wants one thing after the other until `stop`. */
 export async function runClient(parts: WorkParts, stop: AbortSignal, again: (wanted: Wanted) => void): Promise<void> {
@@ -110,7 +108,7 @@ async function want(parts: WorkParts, kind: IntentKind): Promise<Wanted | undefi
     case 'order':
       return keyed(intent(), 'createOrder', { body: { cents: 1 + random.between(0, 9_999), item: body } });
     case 'credit': {
-      const made = intent({ amountMicros: 20_000 + id });
+      const made = intent({ amountMicros: 20_001 + id });
       return keyed(made, 'addCredits', { body: { amount_micros: made.amountMicros } });
     }
     case 'job': {
@@ -133,7 +131,7 @@ async function send(parts: WorkParts, wanted: Wanted): Promise<void> {
   const { intent } = wanted;
   const copy = (n: number, more: { firstFault?: NetworkFault; signal?: AbortSignal; budgetMs?: number } = {}) => {
     // The impatient go to another server while the first still runs.
-    const limitMs = random.chance(impatientShare) ? impatientMs : limitMsOf(intent.kind);
+    const limitMs = random.chance(impatientShare) ? impatientMs : boundMsOf(intent.kind);
     return sendCopy(parts, intent, wanted.request, { copy: n, calm: false, budgetMs, limitMs, ...more });
   };
   const way = random.next();
