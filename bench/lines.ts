@@ -21,9 +21,11 @@ export type FaultLine = Common & { readonly type: 'fault'; readonly message: str
 /** A raw line: everything the statistics are made from. */
 export type RawLine = RoundLine | CheckLine | FaultLine;
 
-/** A line as it is written. */
+/** A line as it is written, fractions to six digits: more than any clock here knows. */
 export function formatLine(line: RawLine): string {
-  return `${JSON.stringify(line)}\n`;
+  const shortened = (_name: string, value: unknown) =>
+    typeof value === 'number' && !Number.isInteger(value) ? Number(value.toPrecision(6)) : value;
+  return `${JSON.stringify(line, shortened)}\n`;
 }
 
 /** The lines of a text in NDJSON. Throws on one that is none. */

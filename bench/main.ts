@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, mkdtempSync, rmSync } from 'node:fs';
+import { createWriteStream, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
@@ -38,6 +38,15 @@ function list(): string {
 
 /** Runs the three programs; answers the exit code: 1 for a failed check or a fault, 130 after Ctrl-C. */
 async function run(options: RunOptions): Promise<number> {
+  // Told now and not after all is measured.
+  if (options.out !== undefined) {
+    try {
+      mkdirSync(options.out, { recursive: true });
+    } catch (error) {
+      process.stderr.write(`--out: ${options.out} can't be made: ${(error as NodeJS.ErrnoException).code}.\n`);
+      return 2;
+    }
+  }
   let interrupted = false;
   let running: ChildProcess | undefined;
   // Ctrl-C reaches the child by itself; the other signals, and a Ctrl-C that was sent to this process alone, do not.

@@ -1,17 +1,18 @@
-import { copyFileSync, createReadStream, mkdirSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { copyFileSync, createReadStream, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
 import { text as read } from 'node:stream/consumers';
 import { parseArgs } from 'node:util';
 import { figures } from './figures/index.ts';
 import { renderMarkdown, renderTerminal } from './report/blocks.ts';
 import { drawChart } from './report/chart.ts';
 import { failureBlocks, frontBlocks, reportBlocks } from './report/document.ts';
+import { withHeadline } from './report/headline.ts';
 import { jsonOf } from './statistics/json.ts';
 import type { Summary } from './statistics/summary.ts';
 
 /*
  * The third of three programs: reads statistics from the file it is given, or from standard input; shows them on the
- * terminal (`--json`: as one object) and with `--out DIR` writes DIR/results.md with its charts. Exit code 1: a check failed.
+ * terminal (`--json`: as one object) and with `--out DIR` writes DIR/results.md with its charts, and the headline of the README beside DIR. Exit code 1: a check failed.
  */
 
 const { values, positionals } = parseArgs({
@@ -36,6 +37,12 @@ if (out !== undefined) {
     join(out, 'results.md'),
     `# Results\n\n${renderMarkdown(document, (chart) => `results/${chart.name}.svg`)}`,
   );
+  // Its sentence is made of the same figures.
+  const readme = join(dirname(out), 'README.md');
+  if (existsSync(readme)) {
+    const chart = relative(dirname(out), join(folder, 'locking.svg'));
+    writeFileSync(readme, withHeadline(readFileSync(readme, 'utf8'), summary, chart));
+  }
 }
 
 if (values.json) {

@@ -6,6 +6,7 @@ import { alignTable, heading, points, renderMarkdown, renderTerminal, table, tex
 import { drawChart } from '../../bench/report/chart.ts';
 import { failureBlocks, frontBlocks, reportBlocks } from '../../bench/report/document.ts';
 import { formatBytes, formatMs, formatNumber } from '../../bench/report/format.ts';
+import { withHeadline } from '../../bench/report/headline.ts';
 import { summarise } from '../../bench/statistics/summary.ts';
 import { checkLine, roundLine } from './lines.ts';
 
@@ -102,4 +103,31 @@ test('a void arm shows no figure, and what did not hold is said', () => {
 test('the document says where its figures come from', () => {
   const front = renderMarkdown(frontBlocks(summarise([roundLine({})], ratios)), () => undefined);
   for (const part of ['abc1234', '20.0.0', '18.0', '2 cores', 'fsync on']) assert.ok(front.includes(part), part);
+});
+
+test('the sentence of the README is made of the figures, and void ones make none', () => {
+  const lines = [
+    roundLine({
+      cell: 'locking',
+      settings: { writers: 40, pool: 5, llm_ms: 1_000 },
+      arm: 'row_lock',
+      metrics: { wall_ms: 8_150, 'probe.max_ms': 7_012 },
+    }),
+    roundLine({
+      cell: 'locking',
+      settings: { writers: 40, pool: 5, llm_ms: 1_000 },
+      arm: 'version',
+      order: 2,
+      metrics: { wall_ms: 1_070, 'probe.max_ms': 23 },
+    }),
+  ];
+  const readme = 'before\n<!-- made by npm run bench -->\nold\n<!-- end -->\nafter\n';
+  const made = withHeadline(readme, summarise(lines, ratios), 'docs/results/locking.svg');
+  assert.match(made, /^before\n<!-- made by npm run bench -->\n\n!\[[^\]]*\]\(docs\/results\/locking\.svg\)/);
+  assert.match(made, /\*\*8\.15 s\*\* with row locks, \*\*1\.07 s\*\* with versions; .* 7\.01 s and 23 ms\./);
+  assert.match(made, /<!-- end -->\nafter\n$/);
+  assert.doesNotMatch(made, /old/);
+  const failed = checkLine({ cell: 'locking', settings: { writers: 40, pool: 5, llm_ms: 1_000 }, ok: false });
+  assert.equal(withHeadline(readme, summarise([...lines, failed], ratios), 'x.svg'), readme);
+  assert.equal(withHeadline('no marks', summarise(lines, ratios), 'x.svg'), 'no marks');
 });
