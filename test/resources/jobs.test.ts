@@ -226,10 +226,15 @@ test('a stopped server hands its running jobs back at once, and another goes on 
 });
 
 test('a deployment uses up no try: a job that is handed back may still fail as often as before', async (t) => {
-  const first = await start(t, { LATENCY: '60000', JOB_MAX_ATTEMPTS: '1' });
-  const id = await createJob(first, 'k', 'x');
+  const first = await start(t, { LATENCY: '60000', JOB_MAX_ATTEMPTS: '2' });
+  // The second server's model meets this call for the first time.
+  const id = await createJob(first, 'k', '[[fail:500 times=1]]');
+  await until(async () => (await first.call(`GET /v1/jobs/${id}`)).json.version === 3);
+  // As if that failure had not been: now it is running, and will be for long.
+  await testSql(t, first.databaseUrl)`update jobs set tries = 0, run_at = now()`;
   await until(() => first.model.stats().active === 1);
   await first.stop();
   const second = await start(t, {}, { databaseUrl: first.databaseUrl });
-  assert.equal((await ended(second, id)).status, 'succeeded');
+  const job = await ended(second, id);
+  assert.deepEqual([job.status, job.attempts], ['succeeded', 4]);
 });
