@@ -24,6 +24,7 @@ import {
   receiveBytes,
 } from './pipeline/receive.ts';
 import { type ApiRoute, apiRoute } from './pipeline/route.ts';
+import { waitHeader } from './pipeline/stored.ts';
 import { parseBody, parseQuery } from './pipeline/validate.ts';
 import { executeWrite, KeyRefused, missingCondition, type Spend } from './pipeline/write.ts';
 import { problem } from './protocol/errors.ts';
@@ -239,9 +240,7 @@ export function createApp(parts: AppParts): App {
     // A refusal under load has no cause, and needs no second line.
     if (fault.status >= 500) trail.cause = fault.cause ?? (fault.code === 'internal' ? fault : undefined);
     const reply = problemReply(fault, traceId, isKeyed);
-    return refused?.waitSeconds === undefined
-      ? reply
-      : { ...reply, headers: { ...reply.headers, 'Preference-Applied': `wait=${refused.waitSeconds}` } };
+    return { ...reply, headers: { ...reply.headers, ...waitHeader(refused?.waitSeconds) } };
   };
 
   return {

@@ -1,14 +1,10 @@
 import type { OpenRoute } from './app.ts';
 import type { Database } from './db/pool.ts';
 import type { Reply } from './http/reply.ts';
-import type { Procedure } from './protocol/procedure.ts';
 import { errorsHtml } from './reference/errors-page.ts';
-import { openApi } from './reference/openapi.ts';
 
-/** The version that the OpenAPI document carries; the contract's, not a build's. */
-const contractVersion = '1.0.0';
-
-function reply(status: number, type: string, body: string): Reply {
+/** An answer for whoever asks, a page or a program. */
+export function openReply(status: number, type: string, body: string): Reply {
   return {
     status,
     headers: {
@@ -21,7 +17,7 @@ function reply(status: number, type: string, body: string): Reply {
   };
 }
 
-const text = (status: number, line: string) => reply(status, 'text/plain; charset=utf-8', `${line}\n`);
+const text = (status: number, line: string) => openReply(status, 'text/plain; charset=utf-8', `${line}\n`);
 
 /** `/healthz`: the process runs. `/readyz`: it takes work; 503 while it drains or the database is away. */
 export function healthRoutes(db: Database, isDraining: () => boolean): OpenRoute[] {
@@ -43,12 +39,8 @@ export function healthRoutes(db: Database, isDraining: () => boolean): OpenRoute
   ];
 }
 
-/** `/openapi.json` and `/docs/errors`, made once from the contract. */
-export function referenceRoutes(contract: Readonly<Record<string, Procedure>>): OpenRoute[] {
-  const openApiReply = reply(200, 'application/json', JSON.stringify(openApi(contract, contractVersion)));
-  const errorsReply = reply(200, 'text/html; charset=utf-8', errorsHtml());
-  return [
-    { path: '/openapi.json', answer: () => openApiReply },
-    { path: '/docs/errors', answer: () => errorsReply },
-  ];
+/** `/docs/errors`: what the `type` of a problem leads to. */
+export function errorsRoute(): OpenRoute {
+  const page = openReply(200, 'text/html; charset=utf-8', errorsHtml());
+  return { path: '/docs/errors', answer: () => page };
 }

@@ -12,12 +12,13 @@ const project = fileURLToPath(new URL('..', import.meta.url));
  * at the top; each resource is a part.
  */
 const layers: readonly (readonly string[])[] = [
-  ['main.ts', 'desk'],
-  ['serve.ts'],
-  ['open-routes.ts', 'metrics.ts'],
+  ['main.ts', 'desk', 'index.ts'],
+  ['serve.ts', 'start-server.ts'],
+  ['host.ts', 'openapi-route.ts', 'metrics.ts'],
+  ['open-routes.ts', 'guest'],
   ['app.ts'],
   ['pipeline', 'resources/orders', 'resources/docs', 'resources/jobs', 'resources/credits', 'resources/keys'],
-  ['resources/page.ts'],
+  ['resources/page.ts', 'versioned.ts'],
   ['handler.ts'],
   ['idempotency', 'auth', 'limits', 'llm', 'credits'],
   ['db', 'http', 'log.ts', 'reference', 'client'],

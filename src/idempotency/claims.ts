@@ -269,12 +269,19 @@ export async function completeWith(
   return rows.length === 1;
 }
 
-function completion(sql: postgres.Sql, claim: Claim, answer: StoredAnswer, db: KeyHome) {
+/** The statement that stores the answer; it answers a row only if the claim is still ours and `also` holds. */
+export function completion(
+  sql: postgres.Sql,
+  claim: Claim,
+  answer: StoredAnswer,
+  db: KeyHome,
+  also: postgres.PendingQuery<postgres.Row[]> = sql``,
+) {
   return sql`
-    update ${keyTable(sql, db, 'idem')} set state = 'done', status = ${answer.status}::smallint, headers = ${JSON.stringify(answer.headers)},
-      body = ${answer.body as Buffer | null}
+    update ${keyTable(sql, db, 'idem')} set state = 'done', status = ${answer.status}::smallint,
+      headers = ${JSON.stringify(answer.headers)}, body = ${answer.body as Buffer | null}
     where tenant = ${claim.tenant} and key = ${claim.key} and fencing_token = ${claim.fencingToken}
-      and state = 'in_progress'
+      and state = 'in_progress' ${also}
     returning 1 as fenced`;
 }
 

@@ -3,16 +3,15 @@ import type { Database, Tx } from '../db/pool.ts';
 import { SERIALIZATION_FAILURE, sqlstateOf } from '../db/sqlstate.ts';
 import type { Answer, StatementHandler, TransactionHandler, WriteContext } from '../handler.ts';
 import { problemReply } from '../http/problem-reply.ts';
-import { isBodiless, type Reply } from '../http/reply.ts';
+import type { Reply } from '../http/reply.ts';
 import { type Claim, complete, completeWith, type StoredAnswer } from '../idempotency/claims.ts';
 import { FenceLost } from '../idempotency/fence-lost.ts';
-import { fingerprint } from '../idempotency/fingerprint.ts';
 import type { Keyed, KeyedAnswer, KeyedRefusal, KeyedRequest, KeyOutcome } from '../idempotency/keyed.ts';
-import { canonicalize } from '../protocol/canonical-json.ts';
-import { formatTag, type TagList } from '../protocol/entity-tag.ts';
+import { requestFingerprint } from '../idempotency/request.ts';
 import { type Problem, problem } from '../protocol/errors.ts';
 import type { WriteProcedure } from '../protocol/procedure.ts';
 import type { Head } from './receive.ts';
+import { grantedWaitMs, keyedReply, storedAnswer } from './stored.ts';
 
 /** Takes one request off the tenant's budget, or throws 429 `rate_limited`. */
 export type Spend = (tenant: string) => Promise<void>;
@@ -58,9 +57,6 @@ export class KeyRefused extends Error {
   }
 }
 
-/** Longest wait that `Prefer: wait` is granted, in seconds. */
-const maxWaitSeconds = 30;
-
 /** 428 for a write that must name a version and does not. */
 export function missingCondition(
   procedure: WriteProcedure,
@@ -81,8 +77,7 @@ export async function executeWrite(deps: WriteDeps, write: Write): Promise<Write
   const { key } = write.head;
   if (refusal !== undefined) return await refuse(deps, write, refusal);
   if (key === undefined) {
-    const stored = await runUnkeyed(deps, write);
-    return { reply: replyOf(stored), keyOutcome: 'none' };
+    return { reply: await runUnkeyed(deps, write), keyOutcome: 'none' };
   }
   const request = keyedRequest(write, key);
   const end = await deps.keyed.run(request, async (claim, owned, signal) => {
@@ -119,14 +114,7 @@ async function refuse(deps: WriteDeps, write: Write, refusal: Problem): Promise<
 function settle(end: KeyedAnswer | KeyedRefusal, waitSeconds: number): WriteEnd {
   const granted = end.parked ? waitSeconds : undefined;
   if ('problem' in end) throw new KeyRefused(end, granted);
-  const reply = replyOf(end.answer);
-  const headers = {
-    ...reply.headers,
-    'Idempotent-Replayed': String(end.outcome === 'replayed'),
-    'Idempotency-Expires': end.expiresAt.toISOString(),
-    ...(granted === undefined ? {} : { 'Preference-Applied': `wait=${granted}` }),
-  };
-  return { reply: { ...reply, headers }, keyOutcome: end.outcome };
+  return { reply: keyedReply(end, granted), keyOutcome: end.outcome };
 }
 
 function keyedRequest(write: Write, key: string): KeyedRequest {
@@ -134,34 +122,11 @@ function keyedRequest(write: Write, key: string): KeyedRequest {
   return {
     tenant: write.context.tenant,
     key,
-    fingerprint: fingerprint({
-      method: procedure.method,
-      path,
-      query: canonicalQuery(query),
-      media_type: head.mediaType,
-      if_match: canonicalTags(head.ifMatch),
-      if_none_match: canonicalTags(head.ifNoneMatch),
-      body: sentBody === undefined ? undefined : canonicalize(sentBody),
-    }),
+    fingerprint: requestFingerprint({ ...head, method: procedure.method, path, query, body: sentBody }),
     durable: procedure.pays === true,
-    waitMs: Math.min(head.prefer.waitSeconds ?? 0, maxWaitSeconds) * 1_000,
+    waitMs: grantedWaitMs(head.prefer.waitSeconds),
     clientGone: write.clientGone,
   };
-}
-
-/** The order of names does not matter, the order of one name's values does. */
-function canonicalQuery(query: string): string {
-  if (query === '') return '';
-  const search = new URLSearchParams(query);
-  search.sort();
-  return search.toString();
-}
-
-/** Without `W/`: gateways rewrite it between tries. */
-function canonicalTags(list: TagList): string | undefined {
-  if (list.kind === 'any') return '*';
-  if (list.kind === 'tags') return list.tags.map((tag) => formatTag({ opaque: tag.opaque, weak: false })).join(',');
-  return undefined;
 }
 
 type Ownership = { key: string | undefined; attempt: number; now: Date; signal: AbortSignal };
@@ -243,24 +208,4 @@ async function retried<T>(work: () => Promise<T>): Promise<T> {
       if (tries === maxTries || sqlstateOf(error) !== SERIALIZATION_FAILURE) throw error;
     }
   }
-}
-
-/** Headers that are stored and replayed; everything else belongs to one connection or one try. */
-const storedHeaders = ['Content-Type', 'Location', 'Link', 'ETag', 'Content-Location', 'Cache-Control'] as const;
-
-/** An answer as it is kept: the bytes that every copy of the request will get. */
-export function storedAnswer(answer: Answer): StoredAnswer {
-  const headers: Record<string, string> = {};
-  const hasBody = !isBodiless(answer.status) && answer.body !== undefined;
-  if (hasBody) headers['Content-Type'] = 'application/json';
-  headers['Cache-Control'] = 'no-store';
-  for (const name of storedHeaders) {
-    const value = answer.headers?.[name];
-    if (value !== undefined) headers[name] = value;
-  }
-  return { status: answer.status, headers, body: hasBody ? Buffer.from(JSON.stringify(answer.body)) : null };
-}
-
-function replyOf(stored: StoredAnswer): Reply {
-  return { status: stored.status, headers: stored.headers, body: stored.body };
 }
