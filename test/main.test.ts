@@ -44,7 +44,7 @@ function shellLines(output: readonly string[]): string {
 
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
 
-test('a newcomer’s day: npm start, the curl lines pasted, Ctrl-C, a second start, kill -9, a third start', {
+test('a newcomer’s day: npm start, the curl lines pasted, Ctrl-C, a second start, kill -9, a third start, a taken port', {
   skip: hasCurl ? false : 'no curl',
 }, async (t) => {
   const env = firstRun(t);
@@ -98,17 +98,14 @@ test('a newcomer’s day: npm start, the curl lines pasted, Ctrl-C, a second sta
   assert.equal(again.text, acknowledged.text);
   assert.equal(await third.end('SIGTERM'), 0);
   await assertNothingLeft(env.DATA_DIR, third);
-});
 
-test('a port that is taken is one clear sentence, and nothing is left running', async (t) => {
-  const env = firstRun(t);
   const taken = createServer();
   await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve));
   atEnd(t, () => void taken.close());
   const { port } = taken.address() as { port: number };
-  const { code, said } = await refusal(startProcess(t, { ...env, PORT: String(port) }));
-  assert.equal(code, 1);
-  assert.match(said, new RegExp(`^PORT: ${port} is taken;[^\\n]*PORT[^\\n]*\\.$`));
+  const fourth = await refusal(startProcess(t, { ...env, PORT: String(port) }));
+  assert.equal(fourth.code, 1);
+  assert.match(fourth.said, new RegExp(`^PORT: ${port} is taken;[^\\n]*PORT[^\\n]*\\.$`));
   await assertNothingLeft(env.DATA_DIR);
 });
 
@@ -116,8 +113,6 @@ test('a configuration that does not fit is one sentence that names the variable,
   const databaseUrl = 'postgres://localhost:1/none';
   const cases: [env: Record<string, string>, said: RegExp][] = [
     [{ PORT: 'abc' }, /^PORT: got "abc"; it takes [^\n]*\.$/],
-    [{ IDEMPOTENCY_LEASE_MS: '0' }, /^IDEMPOTENCY_LEASE_MS: got "0"; it takes [^\n]*\.$/],
-    [{ AUTH_SECRET: 'short' }, /^AUTH_SECRET: [^\n]*32 bytes[^\n]*$/],
     [{ AUTH_SECRET: '', DATABASE_URL: databaseUrl }, /^AUTH_SECRET: got nothing;[^\n]*AUTH_JWKS_URL[^\n]*$/],
     [{ AUTH_SECRET: '', HOST: '0.0.0.0' }, /^AUTH_SECRET: got nothing;[^\n]*HOST 0\.0\.0\.0[^\n]*$/],
   ];
@@ -140,7 +135,7 @@ test('several processes that start at once on an empty database all serve, on on
   const databaseUrl = await freshDatabase(t);
   const sql = testSql(t, databaseUrl);
   await sql.unsafe('drop schema if exists drizzle cascade; drop schema public cascade; create schema public');
-  const servers = await Promise.all(Array.from({ length: 3 }, () => startProcess(t, { DATABASE_URL: databaseUrl })));
+  const servers = await Promise.all([1, 2].map(() => startProcess(t, { DATABASE_URL: databaseUrl })));
   const answers = [];
   for (const server of servers) {
     answers.push(await server.call('POST /v1/orders', { key: 'k', body: { cents: 1, item: 'x' } }));
@@ -149,23 +144,21 @@ test('several processes that start at once on an empty database all serve, on on
   assert.equal(await countOrders(sql), 1);
 });
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  test(`${signal} with a request in its COMMIT: it is finished and answered before the process ends`, async (t) => {
-    const databaseUrl = await freshDatabase(t);
-    const sql = testSql(t, databaseUrl);
-    const server = await startProcess(t, { DATABASE_URL: databaseUrl });
-    const commits = await holdCommits(t, databaseUrl);
-    const running = server.call('POST /v1/orders', { key: 'k', body: { cents: 1, item: 'x' } });
-    await commits.arrived();
-    const ended = server.end(signal);
-    await until(() => server.output.some((line) => line.includes('"stopping"')));
-    await commits.release();
-    assert.equal((await running).status, 201);
-    assert.equal(await ended, 0);
-    assert.equal(await countOrders(sql), 1);
-    assert.equal((await sql`select 1 from idem where state = 'done'`).length, 1);
-  });
-}
+test('a signal while a request is in its COMMIT: it is finished and answered before the process ends', async (t) => {
+  const databaseUrl = await freshDatabase(t);
+  const sql = testSql(t, databaseUrl);
+  const server = await startProcess(t, { DATABASE_URL: databaseUrl });
+  const commits = await holdCommits(t, databaseUrl);
+  const running = server.call('POST /v1/orders', { key: 'k', body: { cents: 1, item: 'x' } });
+  await commits.arrived();
+  const ended = server.end('SIGINT');
+  await until(() => server.output.some((line) => line.includes('"stopping"')));
+  await commits.release();
+  assert.equal((await running).status, 201);
+  assert.equal(await ended, 0);
+  assert.equal(await countOrders(sql), 1);
+  assert.equal((await sql`select 1 from idem where state = 'done'`).length, 1);
+});
 
 test('a second signal, later than the twin that npm hands on, ends the process without waiting', async (t) => {
   const databaseUrl = await freshDatabase(t);

@@ -18,6 +18,12 @@ type Case = readonly [what: string, request: RawRequest, status: number, code: s
 const deep = 100_000;
 const refusals: readonly Case[] = [
   ['an unknown route', { line: 'GET /v1/nothing' }, 404, 'not_found'],
+  [
+    'no token, with a body nobody reads',
+    { ...order('x'.repeat(100_000)), isAuthorized: false },
+    401,
+    'unauthenticated',
+  ],
   ['a trailing slash', { line: 'GET /v1/orders/' }, 404, 'not_found'],
   ['a path of 3,000 characters', { line: `GET /${'a'.repeat(3_000)}` }, 404, 'not_found'],
   ['an escaped NUL in the path', { line: 'GET /v1/orders/%00' }, 404, 'not_found'],
