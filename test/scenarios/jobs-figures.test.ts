@@ -21,7 +21,7 @@ test('11: 40 rewrites at once on a pool of 5 take one model call of time, slow n
   });
   await topUp(server, 100_000_000);
   const sql = testSql(t, databaseUrl);
-  const fastest = { tookMs: Number.POSITIVE_INFINITY, slowestGetMs: 0 };
+  const best = { tookMs: Number.POSITIVE_INFINITY, slowestGetMs: Number.POSITIVE_INFINITY };
   // On busy cores one round may be late for reasons of its own; what waits for a connection or a lock always is.
   for (let round = 0; round < 3; round += 1) {
     const tags = await Promise.all(Array.from({ length: 40 }, (_, i) => createDoc(server, `d${round}-${i}`)));
@@ -66,11 +66,12 @@ test('11: 40 rewrites at once on a pool of 5 take one model call of time, slow n
     assert.deepEqual(new Set(answers.map((answer) => answer.status)), new Set([200]));
     assert.ok(samples > 5);
     assert.equal(held, 0);
-    if (tookMs < fastest.tookMs) Object.assign(fastest, { tookMs, slowestGetMs });
+    best.tookMs = Math.min(best.tookMs, tookMs);
+    best.slowestGetMs = Math.min(best.slowestGetMs, slowestGetMs);
   }
   // 1.5 s and 100 ms on idle cores; a row lock held through the call would be 8 s.
-  assert.ok(fastest.tookMs < 3_000);
-  assert.ok(fastest.slowestGetMs < 500);
+  assert.ok(best.tookMs < 3_000);
+  assert.ok(best.slowestGetMs < 500);
   const { held_micros, items } = await ledgerOf(server);
   assert.equal(held_micros, 0);
   assert.equal(items.filter((item) => item.kind === 'charge').length, 120);
