@@ -1,4 +1,8 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { readOrigin } from '../test/scenarios/chaos/origin.ts';
+import { type KeptRun, reliabilityPage } from '../test/scenarios/chaos/page.ts';
 import { faultKinds, figuresOf, storyOf, summaryOf } from '../test/scenarios/chaos/report.ts';
 import { runChaos } from '../test/scenarios/chaos/run.ts';
 
@@ -11,6 +15,7 @@ clients' log and the final database says what was lost or done twice. Exit code 
   --seed S          a whole number; the same seed makes the same intents and faults (default: a random one)
   --clients N       clients at a time (default 8)
   --faults a,b      these kinds alone
+  --write DIR       also write DIR/reliability.md and DIR/reliability.json (docs)
   --json            figures and violations as JSON on standard output
   --help
 
@@ -50,6 +55,7 @@ async function main(): Promise<number> {
     const figures = figuresOf(result, seed, minutes);
     if (json) process.stdout.write(`${JSON.stringify({ figures, violations: result.violations }, null, 2)}\n`);
     else process.stdout.write(summaryOf(figures));
+    if (options.write !== undefined) writePages(options.write, { origin: readOrigin(result.postgres), figures });
     for (const violation of result.violations.slice(0, maxStories)) process.stderr.write(storyOf(violation, result));
     return result.violations.length > 0 ? 1 : 0;
   } catch (error) {
@@ -57,6 +63,11 @@ async function main(): Promise<number> {
     process.stderr.write('interrupted\n');
     return 130;
   }
+}
+
+function writePages(folder: string, run: KeptRun): void {
+  writeFileSync(join(folder, 'reliability.json'), `${JSON.stringify(run, null, 2)}\n`);
+  writeFileSync(join(folder, 'reliability.md'), reliabilityPage(run));
 }
 
 function readArguments() {
@@ -67,6 +78,7 @@ function readArguments() {
         seed: { type: 'string', default: String(Math.floor(Math.random() * 1_000_000)) },
         clients: { type: 'string', default: '8' },
         faults: { type: 'string' },
+        write: { type: 'string' },
         json: { type: 'boolean', default: false },
         help: { type: 'boolean', short: 'h', default: false },
       },

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Window, windows } from './failpoints.ts';
-import { signalPostgres } from './postgres-control.ts';
+import { stopPostgres } from './postgres-control.ts';
 import type { ServerSlot } from './server-slot.ts';
 import { stopMs, windowStopMs } from './timing.ts';
 import type { World } from './world.ts';
@@ -20,6 +20,9 @@ export type Trouble = {
 const windowLimitMs = 4_000;
 /** How long a server is tried to be started, while Postgres may be away. Milliseconds. */
 const startLimitMs = 60_000;
+
+/** One in so many is killed in the window, the others stand still: only they come back too late. */
+const killEvery = 3;
 
 const whatOfWindow: { readonly [W in Window]: string } = {
   after_claim: 'when a claim has just been committed',
@@ -55,27 +58,28 @@ const serverTroubles: readonly Trouble[] = [
     what: 'a server process stands still for longer than its leases and goes on',
     place: 'server',
     async run(_world, slot) {
-      slot.signal('SIGSTOP');
+      slot.stop();
       await sleep(stopMs);
-      slot.signal('SIGCONT');
+      slot.goOn();
       return true;
     },
   },
   ...windows.map((window): Trouble => {
-    let isKill = true;
+    let times = 0;
     return {
       kind: `lost_${window}`,
       what: `a server process is killed, or stopped for longer than its leases, ${whatOfWindow[window]}`,
       place: 'server',
       async run(_world, slot) {
-        isKill = !isKill;
+        times += 1;
+        const isKill = times % killEvery === 0;
         if (!(await slot.arm(window, isKill ? 'SIGKILL' : 'SIGSTOP', windowLimitMs))) return false;
         if (isKill) {
           await slot.ended();
           return await startAgain(slot);
         }
         await sleep(windowStopMs);
-        slot.signal('SIGCONT');
+        slot.goOn();
         return true;
       },
     };
@@ -136,10 +140,9 @@ const databaseTroubles: readonly Trouble[] = [
     what: 'Postgres stands still for longer than the leases and goes on',
     place: 'database',
     async run({ postgres }) {
-      const { pid } = postgres.current;
-      signalPostgres(pid, 'SIGSTOP');
+      const goOn = stopPostgres(postgres.current.pid);
       await sleep(stopMs);
-      signalPostgres(pid, 'SIGCONT');
+      goOn();
       return true;
     },
   },

@@ -1,20 +1,22 @@
 import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
+import { stopSafely } from './stop-safely.ts';
 
-/** Sends a signal to a postmaster and to all its workers: stopped, Postgres as a whole stands still. */
-export function signalPostgres(postmaster: number, signal: 'SIGSTOP' | 'SIGCONT'): void {
-  // A stopped postmaster makes no more workers; one that goes on must find them all going.
-  if (signal === 'SIGSTOP') send(postmaster, signal);
-  for (const pid of childrenOf(postmaster)) send(pid, signal);
-  if (signal === 'SIGCONT') send(postmaster, signal);
-}
-
-function send(pid: number, signal: NodeJS.Signals): void {
-  try {
-    process.kill(pid, signal);
-  } catch {
-    // Gone just now.
-  }
+/** Stops a postmaster and all its workers, so that Postgres as a whole stands still; answers how it goes on. */
+export function stopPostgres(postmaster: number): () => void {
+  // A stopped postmaster makes no more workers.
+  stopSafely([postmaster]);
+  const workers = childrenOf(postmaster);
+  stopSafely(workers);
+  return () => {
+    for (const pid of [...workers, postmaster]) {
+      try {
+        process.kill(pid, 'SIGCONT');
+      } catch {
+        // Gone just now.
+      }
+    }
+  };
 }
 
 function childrenOf(parent: number): number[] {
@@ -29,15 +31,8 @@ function parents(): [number, number][] {
     return readdirSync('/proc')
       .filter((name) => /^[0-9]+$/.test(name))
       .flatMap((name) => {
-        try {
-          // The parent is the second field behind the command's name, which may hold blanks.
-          const ppid = readFileSync(`/proc/${name}/stat`, 'utf8')
-            .replace(/^.*\) /s, '')
-            .split(' ')[1];
-          return [[Number(name), Number(ppid)] as [number, number]];
-        } catch {
-          return [];
-        }
+        const ppid = parentOf(name);
+        return ppid === undefined ? [] : [[Number(name), ppid] as [number, number]];
       });
   }
   const { stdout } = spawnSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' });
@@ -45,4 +40,14 @@ function parents(): [number, number][] {
     .trim()
     .split('\n')
     .map((line) => line.trim().split(/\s+/).map(Number) as [number, number]);
+}
+
+/** The second field behind the command's name, which may hold blanks. */
+function parentOf(pid: string): number | undefined {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return Number(stat.replace(/^.*\) /s, '').split(' ')[1]);
+  } catch {
+    return undefined;
+  }
 }

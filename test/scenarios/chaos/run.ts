@@ -38,6 +38,8 @@ export type RunResult = {
   /** What the servers' logs say: keys taken over, late owners fenced off. */
   readonly takenOver: number;
   readonly fencedOff: number;
+  /** The version of Postgres. */
+  readonly postgres: string;
   /** The first errors that the servers logged: what a 500 hides from its client. */
   readonly errors: readonly string[];
 };
@@ -124,8 +126,12 @@ export async function runChaos(options: RunOptions): Promise<RunResult> {
     });
     signal?.throwIfAborted();
     onProgress(`the storm is over: ${log.intents.length} intents, ${again.length} without an end`);
+    const [{ postgres }] =
+      (await world.sql`select split_part(current_setting('server_version'), ' ', 1) as postgres`) as unknown as [
+        { postgres: string },
+      ];
     const snapshot = await calmDown(world, partsOf(), again);
-    return { history: log, snapshot, violations: check(log, snapshot), ...counts, errors };
+    return { history: log, snapshot, violations: check(log, snapshot), ...counts, errors, postgres };
   } finally {
     await scope.close();
   }

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { testSecret } from '../../helpers/server.ts';
 import type { Window } from './failpoints.ts';
+import { stopSafely } from './stop-safely.ts';
 
 /** A server process that is killed and started again, under one name. */
 export type ServerSlot = {
@@ -11,7 +12,9 @@ export type ServerSlot = {
   start(): Promise<void>;
   /** Ends the process with the signal and resolves when it is gone. */
   end(signal: NodeJS.Signals): Promise<void>;
-  signal(signal: NodeJS.Signals): void;
+  /** Stands still until it goes on. */
+  stop(): void;
+  goOn(): void;
   /**
    * The next time the process goes through the window, it sends itself the signal; resolves then, or when it has ended. False:
    * not within the limit.
@@ -88,7 +91,8 @@ export function createSlot(
   return {
     name,
     start,
-    signal,
+    stop: () => stopSafely(child?.pid === undefined ? [] : [child.pid]),
+    goOn: () => signal('SIGCONT'),
     async end(what) {
       isMeant = true;
       signal(what);

@@ -10,6 +10,7 @@ import { createSimulatedProvider } from '../../../src/llm/simulated.ts';
 import { createLog } from '../../../src/log.ts';
 import { serve } from '../../../src/serve.ts';
 import { type Window, watchDatabase, watchProvider, withoutFence } from './failpoints.ts';
+import { stopSafely } from './stop-safely.ts';
 import { startingCredits } from './tenants.ts';
 
 const config = parseConfig(process.env);
@@ -29,7 +30,8 @@ const onWindow = (window: Window) => {
   armed.delete(window);
   // Not through the stream: it would be lost with the process.
   writeSync(1, `window ${window} ${signal}\n`);
-  process.kill(process.pid, signal);
+  if (signal === 'SIGSTOP') stopSafely([process.pid]);
+  else process.kill(process.pid, signal);
 };
 const reword = process.env.CHAOS_FENCE === 'out' ? withoutFence : undefined;
 

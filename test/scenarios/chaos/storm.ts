@@ -5,7 +5,9 @@ import type { ServerSlot } from './server-slot.ts';
 import type { World } from './world.ts';
 
 /** Milliseconds between two troubles of one place, at least and at most. */
-const pauses = { server: [200, 900], database: [300, 1_200], edge: [500, 1_500] } as const;
+const pauses = { server: [100, 600], database: [700, 2_500], edge: [1_000, 3_000] } as const;
+/** A pause is at least this share of the trouble before it: what is never well does nothing that could go wrong. */
+const wellShare = 0.7;
 
 /** Breaks things until `stop`, and leaves everything mended. */
 export async function storm(
@@ -30,8 +32,7 @@ export async function storm(
     const [min, max] = pauses[place];
     let lastedMs = 0;
     while (!options.stop.aborted) {
-      // At least as long well as ill: what is never well does nothing that could go wrong.
-      const pauseMs = Math.max(random.between(min, max), lastedMs);
+      const pauseMs = Math.max(random.between(min, max), wellShare * lastedMs);
       await sleep(pauseMs, undefined, { signal: options.stop }).catch(() => {});
       if (options.stop.aborted) return;
       const trouble = draw();

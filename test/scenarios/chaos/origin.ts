@@ -1,0 +1,24 @@
+import { spawnSync } from 'node:child_process';
+import { availableParallelism, cpus } from 'node:os';
+import type { Origin } from './page.ts';
+
+/** Asks machine and git where a run's figures come from; `postgres` is the server's version. */
+export function readOrigin(postgres: string): Origin {
+  return {
+    commit: commit(),
+    date: new Date().toISOString().slice(0, 10),
+    node: process.versions.node,
+    postgres,
+    machine: `${availableParallelism()} cores of ${cpus()[0]?.model.trim() ?? 'unknown'}, shared by clients, servers and Postgres`,
+  };
+}
+
+function commit(): string {
+  const git = (...args: string[]) => {
+    const { status, stdout } = spawnSync('git', args, { encoding: 'utf8' });
+    return status === 0 ? stdout.trim() : undefined;
+  };
+  const head = git('rev-parse', '--short', 'HEAD');
+  if (head === undefined) return 'unknown';
+  return git('status', '--porcelain', '--', 'src', 'test/scenarios/chaos') === '' ? head : `${head}+`;
+}
