@@ -17,6 +17,8 @@ const writersOf: Readonly<Record<LoadSize, readonly number[]>> = {
 };
 /** How long the model takes. Milliseconds. */
 const usualLlmMs: Readonly<Record<LoadSize, number>> = { smoke: 50, quick: 100, usual: 100, full: 200 };
+/** Writers of a warm-up, whose model is in a hurry. */
+const warmWriters = 16;
 /** Tries of a writer that runs again: more than the losses one can have. */
 const maxTries = 1_000;
 
@@ -55,23 +57,23 @@ async function prepare(stage: Stage, { size }: CellOptions, writers: number): Pr
   const kept: Record<string, number> = {};
   const statuses: Record<string, number> = {};
 
-  const post = (path: string, headers: Record<string, string>, writer: number) =>
+  const post = (path: string, headers: Record<string, string>, instruction: string) =>
     stage.call(`POST ${path}`, {
       headers: { 'Idempotency-Key': randomUUID(), ...headers },
-      body: { instruction: `Writer ${writer}: shorten it.` },
+      body: { instruction },
     });
-  const byVersion = (id: string, tag: string, writer: number) =>
-    post(`/v1/docs/${id}/rewrite`, { 'If-Match': tag }, writer);
+  const byVersion = (id: string, tag: string, instruction: string) =>
+    post(`/v1/docs/${id}/rewrite`, { 'If-Match': tag }, instruction);
 
   /** What one writer does until it is done or gives up. */
-  const edit: Readonly<Record<ArmName, (id: string, writer: number) => Promise<Edit>>> = {
-    row_lock: async (id, writer) => once(await post(`/bench/docs/${id}/locked-rewrite`, {}, writer)),
-    queue: async (id, writer) => once(await post(`/bench/docs/${id}/queued-rewrite`, {}, writer)),
-    version: async (id, writer) => once(await byVersion(id, firstTag(id), writer)),
-    async rerun(id, writer) {
+  const edit: Readonly<Record<ArmName, (id: string, instruction: string) => Promise<Edit>>> = {
+    row_lock: async (id, instruction) => once(await post(`/bench/docs/${id}/locked-rewrite`, {}, instruction)),
+    queue: async (id, instruction) => once(await post(`/bench/docs/${id}/queued-rewrite`, {}, instruction)),
+    version: async (id, instruction) => once(await byVersion(id, firstTag(id), instruction)),
+    async rerun(id, instruction) {
       let tag = firstTag(id);
       for (let tries = 1; ; tries += 1) {
-        const answer = await byVersion(id, tag, writer);
+        const answer = await byVersion(id, tag, instruction);
         const current = answer.headers.get('etag');
         if (answer.status !== 412 || current === null || tries === maxTries) return { status: answer.status, tries };
         tag = current;
@@ -79,10 +81,12 @@ async function prepare(stage: Stage, { size }: CellOptions, writers: number): Pr
     },
   };
 
-  const runArm = async (name: ArmName, id: string, count: number) => {
+  const runArm = async (name: ArmName, id: string, count: number, more = '') => {
     const before = await stage.server.ask({ kind: 'model' });
     const startedMs = performance.now();
-    const edits = await Promise.all(Array.from({ length: count }, (_, writer) => edit[name](id, writer)));
+    const edits = await Promise.all(
+      Array.from({ length: count }, (_, writer) => edit[name](id, `Writer ${writer}: shorten it.${more}`)),
+    );
     const wallMs = performance.now() - startedMs;
     const after = await stage.server.ask({ kind: 'model' });
     return {
@@ -98,8 +102,9 @@ async function prepare(stage: Stage, { size }: CellOptions, writers: number): Pr
       name,
       async warmUp() {
         if (size === 'smoke') return;
-        await insertDocs(stage, [`warm-${name}`]);
-        await runArm(name, `warm-${name}`, 2);
+        const id = `warm-${name}`;
+        await insertDocs(stage, [id]);
+        await runArm(name, id, warmWriters, ' [[slow:10]]');
       },
       before: (round) => insertDocs(stage, [`${name}-${round}`]),
       async run(round) {

@@ -121,7 +121,8 @@ async function fillKeys(stage: Stage, stored: number): Promise<void> {
         now() - age, now() - age + interval '25 hours', now() - age + interval '25 hours', i.status, i.headers, i.body
       from idem i, generate_series(${from}::int, ${Math.min(stored, from + batch - 1)}::int) n,
         lateral (select (n % 86400) * interval '1 second' as age) ages
-      where i.tenant = ${tenant} and i.key = 'model'`;
+      where i.tenant = ${tenant} and i.key = 'model'
+      order by 2`;
   }
   await sql`vacuum (analyze) idem`;
   await sql`checkpoint`;
