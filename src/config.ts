@@ -78,7 +78,8 @@ export function parseConfig(env: Environment): Config {
   const url = (name: string, protocols: readonly string[]): string | undefined => {
     const value = read(name);
     if (value === undefined) return undefined;
-    return URL.canParse(value) && protocols.includes(new URL(value).protocol)
+    const readable = firstHost(value);
+    return URL.canParse(readable) && protocols.includes(new URL(readable).protocol)
       ? value
       : refuse(name, `a URL that starts with ${protocols.map((protocol) => `${protocol}//`).join(' or ')}`);
   };
@@ -135,6 +136,11 @@ export function parseConfig(env: Environment): Config {
     corsOrigins: parseOrigins(read('CORS_ORIGINS'), refuse),
     logLevel: oneOf('LOG_LEVEL', 'info', logLevels),
   };
+}
+
+/** A URL of Postgres may name several hosts, `host1:5432,host2:5433`, tried in turn; the web's own names one. */
+function firstHost(url: string): string {
+  return url.replace(/,[^/?#@]*(?=[/?#]|$)/, '');
 }
 
 function parseOrigins(value: string | undefined, refuse: (name: string, takes: string) => never): readonly string[] {
