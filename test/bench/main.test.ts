@@ -2,28 +2,32 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { ratios } from '../../bench/figures/index.ts';
+import { summarise } from '../../bench/statistics/summary.ts';
 import { temporaryFolder } from '../helpers/database.ts';
 import { freshDatabase } from '../helpers/server.ts';
+import { checkLine, roundLine } from './lines.ts';
 
 const entry = fileURLToPath(new URL('../../bench/main.ts', import.meta.url));
+const reportEntry = fileURLToPath(new URL('../../bench/report.ts', import.meta.url));
 
 /** `npm run bench` as a group of its own, as a terminal starts it. */
-function start(args: readonly string[], env: Record<string, string>): ChildProcess {
-  return spawn(process.execPath, ['--import', 'tsx', entry, ...args], {
+function start(args: readonly string[], env: Record<string, string>, program = entry): ChildProcess {
+  return spawn(process.execPath, ['--import', 'tsx', program, ...args], {
     env: { ...process.env, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
   });
 }
 
-async function run(args: readonly string[], env: Record<string, string> = {}) {
-  const child = start(args, env);
+async function run(args: readonly string[], env: Record<string, string> = {}, program = entry) {
+  const child = start(args, env, program);
   const [stdout, stderr, [code]] = await Promise.all([
     text(child.stdout as NodeJS.ReadableStream),
     text(child.stderr as NodeJS.ReadableStream),
@@ -57,11 +61,16 @@ test('--json prints one object and nothing else; --out keeps report, charts, sta
   assert.deepEqual(readdirSync(join(out, 'results')).sort(), ['contention.svg', 'raw.ndjson', 'statistics.json']);
 });
 
-test('a run whose checks fail exits with 1', async (t) => {
-  const env = { DATABASE_URL: await freshDatabase(t) };
-  const { stdout, code } = await run(['contention', '--smoke', '--plant', 'lost-update', '--json'], env);
-  assert.equal(code, 1);
-  assert.equal((JSON.parse(stdout) as { ok: boolean }).ok, false);
+test('a report of figures that a check voided exits with 1', async (t) => {
+  const folder = temporaryFolder();
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'statistics.json');
+  for (const ok of [true, false]) {
+    writeFileSync(file, JSON.stringify(summarise([roundLine({}), checkLine({ ok })], ratios)));
+    const { stdout, code } = await run([file, '--json'], {}, reportEntry);
+    assert.equal(code, ok ? 0 : 1);
+    assert.equal((JSON.parse(stdout) as { ok: boolean }).ok, ok);
+  }
 });
 
 test('Ctrl-C while a comparison runs leaves no process and no file behind', { skip: notLinux() }, async (t) => {
