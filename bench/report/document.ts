@@ -1,6 +1,6 @@
 import type { Figures } from '../figures/figures.ts';
 import type { Summary } from '../statistics/summary.ts';
-import { type Block, heading, points, table, text } from './blocks.ts';
+import { type Block, heading, points, text } from './blocks.ts';
 
 /** Every measured cell, told by its figures. */
 export function reportBlocks(summary: Summary, figures: readonly Figures[]): Block[] {
@@ -31,7 +31,7 @@ export function frontBlocks({ environment, variants }: Summary): Block[] {
     text(
       'Made by `npm run bench` and not edited by hand: [raw lines](results/raw.ndjson) → [statistics](results/statistics.json) → this page. `bench/README.md` says how each cell is measured and what its fields mean.',
     ),
-    table(['measured on', ''], rows),
+    points(rows.map(([what, value]) => `${what}: ${value}`)),
     text(
       `Medians, with the smallest and the largest of up to ${rounds} rounds in parentheses. Each comparison has a server process and a database of its own; the arms take turns, first to last and last to first; warm-ups are thrown away. After the rounds the database is compared with what was acknowledged, and a comparison that fails there has no figures. Client, server and Postgres share the cores: ratios travel to other machines, rates do not.`,
     ),
