@@ -119,7 +119,7 @@ is in the database at the end decides:
 
 The checker is tested, too: each of these is planted in a run, and it must find it (\`test/scenarios/chaos-checker.test.ts\`).
 With the fencing token taken out of the statement that stores an answer, the same bench finds work that was done twice
-(\`test/scenarios/chaos.test.ts\`). Narrow windows are hit on purpose by a server of the tests that kills or stops itself in them;
+(\`test/scenarios/chaos-fence.test.ts\`). Narrow windows are hit on purpose by a server of the tests that kills or stops itself in them;
 the product has no switch for that.
 
 What the bench has found is fixed, and each has a small test of its own in \`test/regressions/\`.
