@@ -19,6 +19,7 @@ const promises: readonly (readonly [promise: string, tests: readonly string[]])[
     'One key does its work at most once, and every later answer is the first one, byte for byte: through `kill -9`, restarts of Postgres, several processes, owners that stand still and come back.',
     [
       'scenarios/chaos.test.ts',
+      'scenarios/chaos-windows.test.ts',
       'scenarios/key-crash.test.ts',
       'scenarios/key-copies.test.ts',
       'scenarios/key-replay.test.ts',
@@ -119,8 +120,8 @@ is in the database at the end decides:
 
 The checker is tested, too: each of these is planted in a run, and it must find it (\`test/scenarios/chaos-checker.test.ts\`).
 With the fencing token taken out of the statement that stores an answer, the same bench finds work that was done twice
-(\`test/scenarios/chaos-fence.test.ts\`). Narrow windows are hit on purpose by a server of the tests that kills or stops itself in them;
-the product has no switch for that.
+(\`test/scenarios/chaos-fence.test.ts\`). Narrow windows are hit on purpose by a server of the tests that kills or stops itself in them
+(\`test/scenarios/chaos-windows.test.ts\` has each by itself); the product has no switch for that.
 
 What the bench has found is fixed, and each has a small test of its own in \`test/regressions/\`.
 
