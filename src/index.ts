@@ -49,11 +49,13 @@ export { judgeConditions, type Verdict } from './protocol/preconditions.ts';
 export { allowsVersion, type VersionCondition } from './protocol/version-condition.ts';
 export { createPager, listBinding, type Page, type Pager, pageAnswer } from './resources/page.ts';
 export { conditionOf, staleVersion, tagOf } from './versioned.ts';
+export { type TableWithVersions, type VersionedTable, versionedTable } from './versioned-table.ts';
 
 // Errors.
 
 export { problemReply } from './http/problem-reply.ts';
 export { toProblem } from './pipeline/faults.ts';
+export { bodyAs } from './pipeline/validate.ts';
 export {
   type ErrorCode,
   errorCodes,

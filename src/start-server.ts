@@ -1,6 +1,6 @@
 import type { OpenRoute } from './app.ts';
 import { type Authenticate, type AuthSettings, createAuthenticate } from './auth/tokens.ts';
-import { parseConfig } from './config.ts';
+import { ConfigError, parseConfig } from './config.ts';
 import { defaultKeySchema, migrateKeys } from './db/migrate.ts';
 import { openOrm } from './db/orm.ts';
 import type { Orm } from './db/pool.ts';
@@ -28,11 +28,12 @@ export type ServerOptions = {
   readonly log?: Log;
 };
 
-/** Makes the tables of the key where they are missing, listens and begins to work. Rejects when the port is taken. */
+/** Makes the tables of the key where they are missing, listens and begins to work. Rejects when the port is taken, with a ConfigError without a secret. */
 export async function startServer(options: ServerOptions): Promise<Hosted> {
   const { databaseUrl, auth, keySchema = defaultKeySchema } = options;
   const settings: HostSettings = { ...parseConfig({}), ...options.settings };
   const log = options.log ?? createLog('warn', (line) => process.stderr.write(line));
+  const authenticate = typeof auth === 'function' ? auth : createAuthenticate(checkAuth(auth));
   await migrateKeys(databaseUrl, keySchema);
   const core = openCore({ settings, databaseUrl, keySchema, log });
   return await host(core, {
@@ -40,6 +41,15 @@ export async function startServer(options: ServerOptions): Promise<Hosted> {
     log,
     procedures: options.procedures({ ...core, orm: openOrm(core.db) }),
     open: (isDraining) => [...healthRoutes(core.db, isDraining), errorsRoute(), ...(options.open ?? [])],
-    authenticate: typeof auth === 'function' ? auth : createAuthenticate(auth),
+    authenticate,
   });
+}
+
+/** A server that nobody can verify tokens for would take any, or none. */
+function checkAuth(auth: AuthSettings): AuthSettings {
+  const isWeak = auth.secret !== undefined && Buffer.byteLength(auth.secret) < 32;
+  if (isWeak || (auth.secret === undefined) === (auth.jwksUrl === undefined)) {
+    throw new ConfigError('auth takes a secret of at least 32 bytes, or a jwksUrl.');
+  }
+  return auth;
 }

@@ -18,6 +18,7 @@ const layers: readonly (readonly string[])[] = [
   ['open-routes.ts', 'guest'],
   ['app.ts'],
   ['pipeline', 'resources/orders', 'resources/docs', 'resources/jobs', 'resources/credits', 'resources/keys'],
+  ['versioned-table.ts'],
   ['resources/page.ts', 'versioned.ts'],
   ['handler.ts'],
   ['idempotency', 'auth', 'limits', 'llm', 'credits'],

@@ -14,7 +14,7 @@ export function isBodiless(status: number): boolean {
 }
 
 /** Writes a reply. To a HEAD it has the headers of the GET and no body; a 304 has neither type nor length. */
-export function sendReply(res: ServerResponse, reply: Reply, isHead: boolean): void {
+export function sendReply(res: ServerResponse, reply: Reply, isHead = false): void {
   if (res.headersSent || res.destroyed) return;
   const headers: Record<string, string | number> = { ...reply.headers };
   const body = isBodiless(reply.status) ? null : reply.body;

@@ -31,12 +31,29 @@ export function parseBody(
   value: unknown,
 ): { readonly body: unknown } | { readonly refusal: Problem } {
   if (procedure.body === undefined) return { body: undefined };
-  // To valibot an array is an object, and one without members satisfies a schema without required ones.
-  const parsed = Array.isArray(value) ? undefined : v.safeParse(procedure.body, value);
-  if (parsed?.success) return { body: parsed.output };
-  const issues = parsed === undefined ? [issue('', 'must be an object')] : issuesOf(parsed.issues);
+  const judged = judgeBody(procedure.body, value);
+  if (judged.issues === undefined) return judged;
+  const { issues } = judged;
   const hint = procedure.mediaType === 'application/merge-patch+json' ? relativeOperationHint(value) : undefined;
   return { refusal: problem('invalid_body', { ...(hint && { message: hint }), members: { issues } }) };
+}
+
+/** A body as its schema has it. Throws 422 `invalid_body`, which tells what is wrong with each member. */
+export function bodyAs<S extends v.GenericSchema>(schema: S, value: unknown): v.InferOutput<S> {
+  const judged = judgeBody(schema, value);
+  if (judged.issues === undefined) return judged.body;
+  throw problem('invalid_body', { members: { issues: judged.issues } });
+}
+
+type Judged<Body> =
+  | { readonly body: Body; readonly issues?: undefined }
+  | { readonly issues: readonly { readonly path: string; readonly message: string }[] };
+
+function judgeBody<S extends v.GenericSchema>(schema: S, value: unknown): Judged<v.InferOutput<S>> {
+  // To valibot an array is an object, and one without members satisfies a schema without required ones.
+  if (Array.isArray(value)) return { issues: [issue('', 'must be an object')] };
+  const parsed = v.safeParse(schema, value);
+  return parsed.success ? { body: parsed.output } : { issues: issuesOf(parsed.issues) };
 }
 
 function issuesOf(issues: readonly v.BaseIssue<unknown>[]) {
