@@ -12,7 +12,7 @@ type ArmName = (typeof armNames)[number];
 const writersOf: Readonly<Record<LoadSize, readonly number[]>> = {
   smoke: [3],
   quick: [2, 16],
-  usual: [2, 8, 16],
+  usual: [2, 6, 12],
   full: [2, 5, 10, 20, 40],
 };
 /** How long the model takes. Milliseconds. */
