@@ -1,12 +1,14 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { parseArgs } from 'node:util';
+import { contractVersion } from '../src/openapi-route.ts';
 import { contract } from '../src/protocol/contract.ts';
 import { apiMarkdown } from '../src/reference/api-page.ts';
 import { errorsMarkdown } from '../src/reference/errors-page.ts';
+import { openApi } from '../src/reference/openapi.ts';
 
 const usage = `Usage: npm run docs [-- --check]
 
-Writes the derived pages: docs/api.md and docs/errors.md.
+Writes what is derived from the code: docs/api.md, docs/errors.md and docs/openapi.json.
   --check    write nothing; exit 1 when a page is not what would be written
 `;
 
@@ -14,6 +16,8 @@ Writes the derived pages: docs/api.md and docs/errors.md.
 const pages: Readonly<Record<string, string>> = {
   'docs/api.md': apiMarkdown(contract),
   'docs/errors.md': errorsMarkdown(),
+  // What a running server answers on /openapi.json, in lines: for linters and generators that want a file.
+  'docs/openapi.json': `${JSON.stringify(openApi(contract, contractVersion), null, 2)}\n`,
 };
 
 function readArguments() {

@@ -4,7 +4,7 @@ import type { Procedure } from './protocol/procedure.ts';
 import { openApi } from './reference/openapi.ts';
 
 /** The version that the OpenAPI document carries; the contract's, not a build's. */
-const contractVersion = '1.0.0';
+export const contractVersion = '1.0.0';
 
 /** `/openapi.json`, made once from the contract. */
 export function openApiRoute(contract: Readonly<Record<string, Procedure>>): OpenRoute {

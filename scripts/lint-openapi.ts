@@ -1,0 +1,17 @@
+import { spawnSync } from 'node:child_process';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+
+/*
+ * Lints docs/openapi.json by redocly.yaml; a warning counts as an error. That the file is what the code says is
+ * `scripts/docs.ts --check`. Redocly's own notices (a new version, an old Node) are shown only beside a finding.
+ */
+
+const require = createRequire(import.meta.url);
+const cli = join(require.resolve('@redocly/cli/package.json'), '..', 'bin', 'cli.js');
+const { status, stdout, stderr } = spawnSync(process.execPath, [cli, 'lint'], {
+  encoding: 'utf8',
+  env: { ...process.env, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true' },
+});
+if (status !== 0) process.stderr.write(`${stdout}${stderr}`);
+process.exitCode = status ?? 1;
