@@ -1,3 +1,4 @@
+import type postgres from 'postgres';
 import type { Answer } from '../handler.ts';
 import { type Claim, completion, type Owned, type StoredAnswer } from '../idempotency/claims.ts';
 import { FenceLost } from '../idempotency/fence-lost.ts';
@@ -28,26 +29,29 @@ export type Owner = {
 };
 
 /**
- * Stores the answer if the claim is still ours and the statement is inside a transaction that was begun before it: a COMMIT
- * is still to come. A pool, or a driver that has silently gone on with another session, has none.
+ * Stores the answer if the claim is still ours, and only inside a transaction: a COMMIT must be still to come. A pool has none,
+ * nor has a driver that has silently gone on with another session.
+ *
+ * Whoever has written has a transaction id. For work that wrote nothing one is asked for first, and must be the same later.
  */
-export async function completeOn(
-  transaction: Driver,
-  keySchema: string,
-  claim: Claim,
-  answer: Answer,
-): Promise<StoredAnswer> {
-  const stored = storedAnswer(answer);
-  const inTransaction = queriesThrough(runOf(transaction), keySchema);
-  const [state] = await inTransaction.query(
-    (sql) => sql<{ begun: boolean; fenced: boolean }[]>`
-      with state as (select transaction_timestamp() < statement_timestamp() as begun),
-      fence as (${completion(sql, claim, stored, inTransaction, sql`and (select begun from state)`)})
-      select begun, exists (select 1 from fence) as fenced from state`,
-  );
-  if (state?.begun !== true) throw new Error('complete needs the transaction that your writes are in');
+async function completeOn(driver: Driver, keySchema: string, claim: Claim, answer: StoredAnswer): Promise<void> {
+  const transaction = queriesThrough(runOf(driver), keySchema);
+  const complete = async (begun: (sql: postgres.Sql) => postgres.PendingQuery<postgres.Row[]>) => {
+    const [state] = await transaction.query(
+      (sql) => sql<{ begun: boolean; fenced: boolean }[]>`
+        with state as materialized (select ${begun(sql)} as begun),
+        fence as (${completion(sql, claim, answer, transaction, sql`and (select begun from state)`)})
+        select begun, exists (select 1 from fence) as fenced from state`,
+    );
+    return state ?? { begun: false, fenced: false };
+  };
+  let state = await complete((sql) => sql`pg_current_xact_id_if_assigned() is not null`);
+  if (!state.begun) {
+    const [own] = await transaction.query((sql) => sql<{ id: string }[]>`select pg_current_xact_id()::text as id`);
+    state = await complete((sql) => sql`pg_current_xact_id()::text = ${own?.id ?? ''}`);
+  }
+  if (!state.begun) throw new Error('complete needs the transaction that your writes are in');
   if (!state.fenced) throw new FenceLost('the key has another owner');
-  return stored;
 }
 
 /** An owner of the claim. `completed` tells afterwards whether the work has stored its answer. */
@@ -65,7 +69,8 @@ export function createOwner(
     attempt: owned.attempt,
     now: owned.now,
     async complete(transaction, answer) {
-      const stored = await completeOn(transaction, keySchema, claim, answer);
+      const stored = storedAnswer(answer);
+      await completeOn(transaction, keySchema, claim, stored);
       isCompleted = true;
       return stored;
     },

@@ -128,6 +128,23 @@ export async function passKeyCases(t: TestContext, target: Target): Promise<void
     assert.equal(await effects(n), 1);
   });
 
+  await t.test('a session that Postgres ends in the middle of the work fails that try alone', async () => {
+    const n = next();
+    await tell(String(n), 'wait');
+    const held = await closed();
+    const cut = post('cut', target.body(n));
+    await arrived(1);
+    for (const { pid } of await waiting(sql)) await sql`select pg_terminate_backend(${pid})`;
+    const { status } = await cut;
+    assert.ok(status === 500 || status === 503, String(status));
+    await held.release();
+    await untell();
+    assert.equal(await effects(n), 0);
+    // The row is let go as soon as Postgres has noticed.
+    await until(async () => (await post('cut', target.body(n))).status === 201);
+    assert.equal(await effects(n), 1);
+  });
+
   await t.test('the same key of another tenant is another key', async () => {
     const [mine, theirs] = [next(), next()];
     assert.equal((await post('shared', target.body(mine))).status, 201);
