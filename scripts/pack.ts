@@ -33,6 +33,7 @@ try {
   writeFileSync(join(stage, 'package.json'), JSON.stringify(libraryManifest(packagesIn(dist)), null, 2));
   copyFileSync(join(project, 'LICENSE'), join(stage, 'LICENSE'));
   copyFileSync(join(project, 'docs/embedding.md'), join(stage, 'README.md'));
+  copyFileSync(join(project, 'docs/client.md'), join(stage, 'client.md'));
   mkdirSync(to, { recursive: true });
   const { status, stdout, stderr } = spawnSync('npm', ['pack', '--json', '--pack-destination', resolve(to)], {
     cwd: stage,

@@ -5,7 +5,7 @@ import { project } from './build.ts';
 /** Packages whose objects pass between the library and its users: there must be one copy of each. */
 const shared = ['drizzle-orm', 'valibot'];
 /** What of the project's own manifest is the library's too. */
-const kept = ['name', 'version', 'description', 'license', 'type', 'engines', 'exports', 'files'];
+const kept = ['name', 'version', 'description', 'license', 'type', 'engines', 'exports'];
 
 type Manifest = Record<string, unknown> & { readonly dependencies: Readonly<Record<string, string>> };
 
@@ -24,6 +24,7 @@ export function libraryManifest(imported: readonly string[]): Record<string, unk
     Object.fromEntries(names.map((name) => [name, `${range}${versionOf(name)}`]));
   return {
     ...Object.fromEntries(kept.map((name) => [name, own[name]])),
+    files: ['dist', 'client.md'],
     dependencies: entries(
       imported.filter((name) => !shared.includes(name)),
       '',

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { text } from 'node:stream/consumers';
 import { after, before, type TestContext, test } from 'node:test';
 import { build as bundle } from 'esbuild';
+import { createClient } from '../../src/client/index.ts';
 import { migrateKeys } from '../../src/db/migrate.ts';
 import { atEnd } from '../helpers/cleanup.ts';
 import { emptyDatabase } from '../helpers/database.ts';
@@ -109,6 +110,32 @@ test('the client of the page makes one note through a proxy that drops the first
     proxy.passages.map(({ line }) => line.split(' ')[0]),
     ['POST', 'POST', 'POST', 'GET', 'PUT'],
   );
+});
+
+test('the agent of docs/client.md does each thing once through a proxy that drops its answers, however often it is run', async (t) => {
+  const databaseUrl = await freshDatabase(t);
+  const server = await startProcess(t, { DATABASE_URL: databaseUrl });
+  const rich = createClient({ baseUrl: server.url, token: await testToken({ scope: 'credits:write' }) });
+  await rich.call('addCredits', { body: { amount_micros: 1_000_000_000 } });
+  const proxy = await startFaultProxy(t, server.url);
+  const args = ['--import', 'tsx', newcomer.file('agent.ts'), proxy.url, await testToken()];
+  const run = async () => {
+    proxy.next({ kind: 'drop_answer' }, { kind: 'drop_answer' });
+    const child = spawn(process.execPath, args, { cwd: newcomer.folder, stdio: ['ignore', 'pipe', 'pipe'] });
+    const [told, tries] = await Promise.all([text(child.stdout), text(child.stderr)]);
+    assert.notEqual(told, '', tries);
+    return { told: JSON.parse(told), tries };
+  };
+  const first = await run();
+  assert.match(first.tries, /^createOrder, try 1: no answer\ncreateOrder, try 2: no answer\ncreateOrder, try 3: 201\n/);
+  const { told } = await run();
+  assert.deepEqual([told.order, told.job], [first.told.order, first.told.job]);
+  assert.deepEqual([first.told.replayed, told.replayed], [true, true]);
+  assert.deepEqual([first.told.version, told.version], [2, 3]);
+  const [rows] = await testSql(t, databaseUrl)`
+    select (select count(*)::int from orders) as orders, (select count(*)::int from jobs) as jobs,
+      (select array_length(string_to_array(body, chr(10)), 1) - 1 from docs) as lines`;
+  assert.deepEqual({ ...rows }, { orders: 1, jobs: 1, lines: 2 });
 });
 
 test('the function of the page keeps the rules of conditional requests, and needs nothing of Node', async (t) => {

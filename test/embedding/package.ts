@@ -6,17 +6,17 @@ import { temporaryFolder } from '../helpers/database.ts';
 
 const project = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A folder in which nothing was but the packed library, its page's files and what the page installs. */
+/** A folder in which nothing was but the packed library, its pages' files and what they install. */
 export type Newcomer = {
   readonly folder: string;
-  /** The path of a file of the page. */
+  /** The path of a file of the pages. */
   file(name: string): string;
   /** Type-checks all files; answers what tsc says. `options` are flags of tsc. */
   typeCheck(...options: string[]): string;
   remove(): void;
 };
 
-/** Packs the library, unpacks it where an install would, and writes the page's files beside it. */
+/** Packs the library, unpacks it where an install would, and writes the pages' files beside it. */
 export function unpackAsNewcomer(): Newcomer {
   const folder = temporaryFolder();
   const packed = run(process.execPath, ['--import', 'tsx', join(project, 'scripts/pack.ts'), '--to', folder], project);
@@ -26,8 +26,10 @@ export function unpackAsNewcomer(): Newcomer {
   run('tar', ['xzf', packed.trim(), '--strip-components=1', '-C', home], folder);
   // Everything else is what the project has installed already: no registry is asked.
   linkAll(join(project, 'node_modules'), modules);
-  const page = readFileSync(join(home, 'README.md'), 'utf8');
-  for (const [name, text] of filesOf(page)) writeFileSync(join(folder, name), text);
+  for (const page of ['README.md', 'client.md']) {
+    const files = filesOf(readFileSync(join(home, page), 'utf8'));
+    for (const [name, text] of files) writeFileSync(join(folder, name), text);
+  }
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', private: true }));
   return {
     folder,
