@@ -11,11 +11,15 @@ export type ProblemAnswer = {
 /** What an error's answer says of its request. On keyed routes the body tells what to do with the key. */
 export type ProblemContext = { readonly traceId?: string | undefined; readonly isKeyed: boolean };
 
+/** What a caller waits where waiting helps and nobody knows how long. Milliseconds. */
+const usualWaitMs = 1_000;
+
 /** An error as `application/problem+json` (RFC 9457). */
 export function formatProblem(problem: Problem, { traceId, isKeyed }: ProblemContext): ProblemAnswer {
   const { members, headers, retryAfterMs, shouldRetry, keyAction } = problem.options;
   const mayHelp = shouldRetry ?? errorEntry(problem.code).retry !== 'no';
-  const wait = mayHelp && retryAfterMs !== undefined ? formatRetryAfter(retryAfterMs) : undefined;
+  const waitMs = retryAfterMs ?? (errorEntry(problem.code).retry === 'wait' ? usualWaitMs : undefined);
+  const wait = mayHelp && waitMs !== undefined ? formatRetryAfter(waitMs) : undefined;
   return {
     status: problem.status,
     headers: {
