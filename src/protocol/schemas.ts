@@ -26,6 +26,7 @@ export const listQuery = {
     v.pipe(
       v.string(),
       v.regex(/^[1-9][0-9]{0,2}$/, 'must be a whole number from 1 to 100'),
+      v.metadata({ onTheWire: { type: 'integer', minimum: 1, maximum: 100 } }),
       v.transform(Number),
       v.maxValue(100, 'must be at most 100'),
     ),

@@ -1,9 +1,31 @@
 import type { ErrorCode } from '../protocol/errors.ts';
 import type { Procedure } from '../protocol/procedure.ts';
 
+/** What the HTTP layer refuses before it knows what is asked for; such an answer has no trace id. */
+const doorCodes = [
+  'bad_request',
+  'request_timeout',
+  'expectation_failed',
+  'headers_too_large',
+] as const satisfies readonly ErrorCode[];
+
+/** Whether the HTTP layer itself says so. */
+export const isOfDoor = (code: ErrorCode) => (doorCodes as readonly ErrorCode[]).includes(code);
+
+/** What any procedure can answer. */
+export const commonCodes = [
+  ...doorCodes,
+  'unauthenticated',
+  'internal',
+  'unavailable',
+] as const satisfies readonly ErrorCode[];
+
+/** Codes of addresses that are no procedure's. */
+export const strayCodes = ['not_found', 'method_not_allowed'] as const satisfies readonly ErrorCode[];
+
 /** Every error code that a procedure can answer, as its flags have it; what its own work adds stands in `problems`. */
 export function codesOf(procedure: Procedure): readonly ErrorCode[] {
-  const codes: ErrorCode[] = ['unauthenticated', 'internal', 'unavailable'];
+  const codes: ErrorCode[] = [...commonCodes];
   if (procedure.scope !== undefined) codes.push('forbidden');
   if (procedure.path.includes('{')) codes.push('not_found');
   if (procedure.query !== undefined) codes.push('invalid_query');
@@ -24,7 +46,6 @@ export function codesOf(procedure: Procedure): readonly ErrorCode[] {
 const bodyCodes = [
   'unsupported_media_type',
   'body_too_large',
-  'request_timeout',
   'invalid_json',
   'invalid_body',
 ] as const satisfies readonly ErrorCode[];

@@ -3,17 +3,23 @@ import type * as v from 'valibot';
 
 type Json = Record<string, unknown>;
 
+/** What a schema of ours tells of itself with `v.metadata`. */
+type SchemaNote = {
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  /** What the text of a header or query stands for, such as a number. */
+  readonly onTheWire?: Json;
+};
+
 const config: ConversionConfig = {
   target: 'openapi-3.0',
   // Checks in code (well-formed text) have no counterpart in JSON Schema; lengths are told as metadata.
   errorMode: 'ignore',
   overrideAction({ valibotAction, jsonSchema }) {
     if (valibotAction.type !== 'metadata') return undefined;
-    const { minLength, maxLength } = (
-      valibotAction as unknown as { metadata: { minLength?: number; maxLength?: number } }
-    ).metadata;
+    const { minLength, maxLength, onTheWire } = (valibotAction as unknown as { metadata: SchemaNote }).metadata;
     return {
-      ...jsonSchema,
+      ...(onTheWire ?? jsonSchema),
       ...(minLength === undefined ? {} : { minLength }),
       ...(maxLength === undefined ? {} : { maxLength }),
     };
