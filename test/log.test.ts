@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createLog, errorFields } from '../src/log.ts';
+import { assertNoSecretIn, noteKey } from './helpers/log-watch.ts';
 import { startServer, testToken } from './helpers/server.ts';
 import { testSql } from './helpers/sql.ts';
 import { createDoor, createStage } from './helpers/stage.ts';
@@ -120,4 +121,11 @@ test('neither a token nor a key, a body, a query or an answer is ever in the log
   assert.doesNotMatch(whole, /sql-secret/);
   for (const part of token.split('.')) assert.ok(!whole.includes(part));
   assert.ok(!whole.includes(answers[0]?.json.order_id));
+});
+
+test('a key or a token in a log fails the test that sent it', () => {
+  noteKey('a-key-that-was-sent');
+  assertNoSecretIn(['listens on …', '{"message":"request","key_outcome":"first"}', 'eyJhbGciOiJIUzI1NiJ9.eyJz.abc']);
+  assert.throws(() => assertNoSecretIn(['{"message":"request","path":"/v1/keys/a-key-that-was-sent?x"}']), /the key/);
+  assert.throws(() => assertNoSecretIn(['{"error":"Error: bad token eyJhbGciOiJIUzI1NiJ9.eyJz.abc"}']), /a token/);
 });

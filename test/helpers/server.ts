@@ -11,6 +11,7 @@ import { createLog } from '../../src/log.ts';
 import { type ServeOptions, type Serving, serve } from '../../src/serve.ts';
 import { atEnd } from './cleanup.ts';
 import { createTestDatabase } from './database.ts';
+import { assertNoSecretIn, noteKey } from './log-watch.ts';
 
 /** The secret of every test server. */
 export const testSecret = 'a secret for tests that is long enough';
@@ -47,6 +48,7 @@ export async function call(baseUrl: string, line: string, options: CallOptions =
   if (options.key !== undefined) headers['idempotency-key'] = options.key;
   if (options.body !== undefined) headers['content-type'] = 'application/json';
   Object.assign(headers, options.headers);
+  noteKey(headers['idempotency-key'] ?? '');
   const body = typeof options.body === 'string' ? options.body : JSON.stringify(options.body);
   const response = await fetch(baseUrl + path, {
     method,
@@ -90,13 +92,17 @@ export type TestServerOptions = {
 /** Starts a server in this process on a fresh database; both are gone after the test, which fails if it leaves something running. */
 export async function startServer(t: TestContext, options: TestServerOptions = {}): Promise<TestServer> {
   const databaseUrl = options.databaseUrl ?? (await freshDatabase(t));
+  const log: string[] = [];
   const logLines: Record<string, unknown>[] = [];
   const config = parseConfig({ PORT: '0', LLM_SIM_LATENCY_MS: '20', SHUTDOWN_GRACE_MS: '1000', ...options.env });
   const serving = await serve({
     config,
     databaseUrl,
     auth: { secret: testSecret },
-    log: createLog(config.logLevel, (line) => logLines.push(JSON.parse(line) as Record<string, unknown>)),
+    log: createLog(config.logLevel, (line) => {
+      log.push(line);
+      logLines.push(JSON.parse(line) as Record<string, unknown>);
+    }),
     ...(options.procedures && { procedures: options.procedures }),
     ...(options.provider && { provider: options.provider }),
     ...(options.seedCredits && { seedCredits: firstCredits }),
@@ -108,6 +114,7 @@ export async function startServer(t: TestContext, options: TestServerOptions = {
     } finally {
       await serving.stop();
     }
+    assertNoSecretIn(log);
   });
   return { ...serving, databaseUrl, logLines, call: (line, callOptions) => call(serving.url, line, callOptions) };
 }
@@ -178,6 +185,7 @@ async function launch(t: TestContext, command: readonly string[], env: Record<st
       // Nobody is left.
     }
     await exited;
+    assertNoSecretIn(output);
   });
   createInterface({ input: child.stderr as NodeJS.ReadableStream }).on('line', (line) => output.push(line));
   const url = await new Promise<string>((resolve, reject) => {
