@@ -6,6 +6,7 @@ import { figures } from './figures/index.ts';
 import { renderMarkdown, renderTerminal } from './report/blocks.ts';
 import { drawChart } from './report/chart.ts';
 import { failureBlocks, frontBlocks, reportBlocks } from './report/document.ts';
+import { type FuzzRun, fuzzBlocks } from './report/fuzz.ts';
 import { withHeadline } from './report/headline.ts';
 import { jsonOf } from './statistics/json.ts';
 import type { Summary } from './statistics/summary.ts';
@@ -32,7 +33,14 @@ if (out !== undefined) {
   }
   writeFileSync(join(folder, 'statistics.json'), `${JSON.stringify(summary, null, 1)}\n`);
   if (values.raw !== undefined) copyFileSync(values.raw, join(folder, 'raw.ndjson'));
-  const document = [...frontBlocks(summary), ...failureBlocks(summary), ...blocks];
+  const fuzzed = join(folder, 'fuzz.json');
+  const document = [
+    ...frontBlocks(summary),
+    ...failureBlocks(summary),
+    ...blocks,
+    // Made by a program of its own, and told in the same document.
+    ...(existsSync(fuzzed) ? fuzzBlocks(JSON.parse(readFileSync(fuzzed, 'utf8')) as FuzzRun) : []),
+  ];
   writeFileSync(
     join(out, 'results.md'),
     `# Results\n\n${renderMarkdown(document, (chart) => `results/${chart.name}.svg`)}`,

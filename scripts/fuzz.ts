@@ -1,7 +1,12 @@
-import { mkdtemp, rm } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import postgres from 'postgres';
+import type { FuzzRun } from '../bench/report/fuzz.ts';
 import { signToken } from '../src/auth/tokens.ts';
 import { parseConfig } from '../src/config.ts';
 import { startEmbedded } from '../src/db/embedded.ts';
@@ -9,12 +14,14 @@ import { migrate } from '../src/db/migrate.ts';
 import { createLog } from '../src/log.ts';
 import { serve } from '../src/serve.ts';
 import { fuzz } from '../test/helpers/fuzz.ts';
+import { readOrigin } from '../test/scenarios/chaos/origin.ts';
 
-const usage = `Usage: npm run fuzz [-- --runs N] [--seed S]
+const usage = `Usage: npm run fuzz [-- --runs N] [--seed S] [--write DIR]
 
 Sends random requests made from the contract to a server on a database of its own; none may end in a 500 or hang.
   --runs N    how many; default: 100000
   --seed S    the same seed sends the same requests; default: a random one, printed
+  --write DIR also write DIR/results/fuzz.json, and DIR/results.md anew (docs)
 `;
 
 function readArguments() {
@@ -23,6 +30,7 @@ function readArguments() {
       options: {
         runs: { type: 'string', default: '100000' },
         seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+        write: { type: 'string' },
         help: { type: 'boolean', short: 'h', default: false },
       },
     });
@@ -33,6 +41,14 @@ function readArguments() {
     process.stderr.write(`${(error as Error).message}\n\n${usage}`);
     process.exit(2);
   }
+}
+
+setFlagsFromString('--expose-gc');
+const collect = runInNewContext('gc') as () => void;
+/** What is in use when all garbage is gone, in megabytes. */
+function heapMb(): number {
+  collect();
+  return process.memoryUsage().heapUsed / 1e6;
 }
 
 const options = readArguments();
@@ -63,22 +79,46 @@ const serving = await serve({
 const token = await signToken(secret, { tenant: 'acme', sub: 'alice', scope: 'credits:write' }, 86_400);
 
 process.stdout.write(`seed ${seed}\n`);
-const rssBefore = process.memoryUsage().rss;
+let earlyMb = heapMb();
+let isEarly = true;
 const startedMs = performance.now();
 const report = await fuzz(serving.url, token, {
   runs,
   seed,
   onProgress(done) {
+    if (isEarly && done >= runs / 10) {
+      isEarly = false;
+      earlyMb = heapMb();
+    }
     const leftS = ((performance.now() - startedMs) / 1_000 / Math.max(done, 1)) * (runs - done);
     process.stdout.write(`\r${done} of ${runs}, about ${Math.ceil(leftS)} s left   `);
   },
 });
-const grownMb = Math.round((process.memoryUsage().rss - rssBefore) / 1e6);
-process.stdout.write(
-  `\n${JSON.stringify({ runs, seed, ...report, faults: report.faults.length, grown_mb: grownMb })}\n`,
-);
+const asked = postgres(database.url, { max: 1 });
+const [{ version = '' } = {}] = await asked`select split_part(current_setting('server_version'), ' ', 1) as version`;
+await asked.end();
+const run: FuzzRun = {
+  origin: readOrigin(version, ['scripts/fuzz.ts', 'test/helpers/fuzz.ts']),
+  runs,
+  seed,
+  counts: report.counts,
+  faults: report.faults.length,
+  slowest_ms: report.slowestMs,
+  heap_mb: { early: earlyMb, end: heapMb() },
+};
+process.stdout.write(`\n${JSON.stringify(run)}\n`);
 for (const request of report.faults.slice(0, 5)) process.stdout.write(`${JSON.stringify(request)}\n`);
 for (const line of faults.slice(0, 5)) process.stdout.write(line);
 await serving.stop();
 await close();
+if (options.write !== undefined) {
+  const folder = join(options.write, 'results');
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'fuzz.json'), `${JSON.stringify(run, null, 1)}\n`);
+  const args = ['bench/report.ts', join(folder, 'statistics.json'), '--out', options.write];
+  const { status } = spawnSync(process.execPath, ['--import', 'tsx', ...args], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  if (status !== 0) process.stderr.write('results.md was not written anew\n');
+}
 process.exit(report.faults.length > 0 ? 1 : 0);

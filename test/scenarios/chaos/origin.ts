@@ -2,10 +2,13 @@ import { spawnSync } from 'node:child_process';
 import { availableParallelism, cpus } from 'node:os';
 import type { Origin } from './page.ts';
 
-/** Asks machine and git where a run's figures come from; `postgres` is the server's version. */
-export function readOrigin(postgres: string): Origin {
+/**
+ * Asks machine and git where a run's figures come from; `postgres` is the server's version. A commit with changes in `src` or in
+ * what measures gets a `+`.
+ */
+export function readOrigin(postgres: string, measuredBy: readonly string[] = ['test/scenarios/chaos']): Origin {
   return {
-    commit: commit(),
+    commit: commit(['src', ...measuredBy]),
     date: new Date().toISOString().slice(0, 10),
     node: process.versions.node,
     postgres,
@@ -13,12 +16,12 @@ export function readOrigin(postgres: string): Origin {
   };
 }
 
-function commit(): string {
+function commit(paths: readonly string[]): string {
   const git = (...args: string[]) => {
     const { status, stdout } = spawnSync('git', args, { encoding: 'utf8' });
     return status === 0 ? stdout.trim() : undefined;
   };
   const head = git('rev-parse', '--short', 'HEAD');
   if (head === undefined) return 'unknown';
-  return git('status', '--porcelain', '--', 'src', 'test/scenarios/chaos') === '' ? head : `${head}+`;
+  return git('status', '--porcelain', '--', ...paths) === '' ? head : `${head}+`;
 }
