@@ -7,6 +7,8 @@ type Common = {
   /** `/v1/things/{id}`: names in braces become `params`. */
   readonly path: `/${string}`;
   readonly summary: string;
+  /** What a caller must know beyond the flags, as a paragraph of Markdown for the references. */
+  readonly details?: string;
   /** The scope a token must hold. */
   readonly scope?: string;
   readonly query?: v.ObjectEntries;
@@ -20,6 +22,8 @@ type Common = {
 
 type Body = {
   readonly body?: Schema;
+  /** A body that is taken, for the references. */
+  readonly example?: Readonly<Record<string, unknown>>;
   /** Default `application/json`. */
   readonly mediaType?: 'application/json' | 'application/merge-patch+json';
   /** `if_match`: 428 without it. `if_match_or_create`: If-Match, or `If-None-Match: *`. */

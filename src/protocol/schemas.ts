@@ -17,6 +17,9 @@ export function integer(min: number, max: number) {
   return v.pipe(v.number(), v.integer(), v.minValue(min), v.maxValue(max));
 }
 
+/** A whole number that the server counted. */
+const whole = v.pipe(v.number(), v.integer());
+
 /** RFC 3339, UTC, milliseconds. */
 export const time = v.pipe(v.string(), v.isoTimestamp());
 
@@ -64,10 +67,10 @@ export const jobInput = v.strictObject({ kind: v.literal('generate'), ...jobPayl
 
 /** What was used, as the provider says, else counted. */
 export const usage = v.strictObject({
-  prompt_tokens: v.number(),
-  completion_tokens: v.number(),
+  prompt_tokens: whole,
+  completion_tokens: whole,
   /** Calls that were sent and whose outcome nobody knows. */
-  unknown_attempts: v.number(),
+  unknown_attempts: whole,
 });
 
 /** A job as it is answered. */
@@ -76,14 +79,14 @@ export const job = v.strictObject({
   kind: v.literal('generate'),
   status: jobStatus,
   /** Calls that were sent. */
-  attempts: v.number(),
-  max_attempts: v.number(),
+  attempts: whole,
+  max_attempts: whole,
   /** The text, once succeeded. */
   result: v.nullable(v.string()),
   error: v.nullable(v.strictObject({ code: v.string(), message: v.string() })),
   usage,
-  cost_micros: v.number(),
-  version: v.number(),
+  cost_micros: whole,
+  version: whole,
   etag: v.string(),
   created_at: time,
   updated_at: time,
@@ -102,7 +105,7 @@ export const creditInput = v.strictObject({ amount_micros: integer(1, 1_000_000_
 export const ledgerEntry = v.strictObject({
   entry_id: v.string(),
   kind: v.picklist(['credit', 'hold', 'release', 'charge']),
-  amount_micros: v.pipe(v.number(), v.integer()),
+  amount_micros: whole,
   source_type: v.picklist(['credit', 'job', 'rewrite']),
   source_id: v.string(),
   /** On a release, where there are any: calls that were sent and whose outcome nobody knows. */
@@ -112,8 +115,8 @@ export const ledgerEntry = v.strictObject({
 
 /** A page of the ledger; `balance_micros` is the sum of all amounts, `held_micros` the holds not yet released. */
 export const ledger = v.strictObject({
-  balance_micros: v.number(),
-  held_micros: v.number(),
+  balance_micros: whole,
+  held_micros: whole,
   ...list(ledgerEntry).entries,
 });
 
@@ -150,9 +153,9 @@ export const rewriteInput = v.strictObject({ instruction: text(1, 10_000) });
 export const keyState = v.strictObject({
   key: v.string(),
   state: v.picklist(['in_progress', 'released', 'done', 'expired']),
-  attempt: v.number(),
+  attempt: whole,
   created_at: time,
   expires_at: time,
-  status: v.nullable(v.number()),
+  status: v.nullable(whole),
   location: v.nullable(v.string()),
 });

@@ -1,7 +1,8 @@
-import { errorEntry } from '../protocol/errors.ts';
+import type * as v from 'valibot';
+import { type ErrorCode, errorEntry } from '../protocol/errors.ts';
 import type { Procedure } from '../protocol/procedure.ts';
-import { codesOf } from './codes-of.ts';
-import { jsonSchema } from './json-schema.ts';
+import { codesOf, commonCodes, strayCodes } from './codes-of.ts';
+import { jsonSchema, querySchema } from './json-schema.ts';
 
 type Json = Record<string, unknown>;
 
@@ -10,34 +11,46 @@ export function apiMarkdown(contract: Readonly<Record<string, Procedure>>): stri
   return `# API reference
 
 Generated from \`src/protocol/contract.ts\`; the same as OpenAPI 3.1 is at \`/openapi.json\` of a running server. \`$URL\` and \`$ACME\` stand for its
-address and a token, as \`npm start\` prints them. Every answer has \`X-Trace-Id\`; every error is described in [errors.md](errors.md).
+address and a token, as \`npm start\` prints them. Other names in capitals stand for what an earlier answer said: \`$DOC_ID\` for the \`id\` of a
+document, \`$ORDER_ID\` for an \`order_id\`, \`$KEY\` for an \`Idempotency-Key\` that was sent. A line sent twice is the same intent twice, and its answer
+says \`Idempotent-Replayed: true\`; for a new intent change the key.
+
+Every answer has \`X-Trace-Id\`. Any operation can answer ${commonCodes.map(codeLink).join(', ')}; an address that is no operation's answers
+${strayCodes.map(codeLink).join(' or ')}. What follows below are an operation's own.
 
 ${Object.entries(contract)
   .map(([name, procedure]) => section(name, procedure))
   .join('\n')}`;
 }
 
+const isCommon = (code: ErrorCode) => (commonCodes as readonly ErrorCode[]).includes(code);
+
 function section(name: string, procedure: Procedure): string {
   const facts = [
     ...(procedure.scope === undefined ? [] : [`Scope: \`${procedure.scope}\`.`]),
     ...factsOf(procedure),
     `Answers: ${Object.keys(procedure.answers).join(', ')}${procedure.method === 'GET' && procedure.tag ? ', 304' : ''}.`,
-    `Errors: ${codesOf(procedure).map(codeLink).join(', ')}.`,
+    ...(procedure.answerHeaders === undefined
+      ? []
+      : [`Headers of the answer: ${procedure.answerHeaders.map((header) => `\`${header}\``).join(', ')}.`]),
+    `Errors: ${codesOf(procedure)
+      .filter((code) => !isCommon(code))
+      .map(codeLink)
+      .join(', ')}.`,
   ];
   return `## ${name}
 
-\`${procedure.method} ${procedure.path}\`: ${procedure.summary}
+\`${procedure.method} ${procedure.path}\`: ${procedure.summary}${procedure.details === undefined ? '' : `\n\n${procedure.details}`}
 
 ${facts.map((fact) => `- ${fact}`).join('\n')}
 
 \`\`\`sh
-${curl(procedure)}
+${curl(name, procedure)}
 \`\`\`
-${bodySection(procedure)}${answerSections(procedure)}`;
+${querySection(procedure)}${bodySection(procedure)}${answerSections(procedure)}`;
 }
 
-const codeLink = (code: Parameters<typeof errorEntry>[0]) =>
-  `[${code}](errors.md#${code}) (${errorEntry(code).status})`;
+const codeLink = (code: ErrorCode) => `[${code}](errors.md#${code}) (${errorEntry(code).status})`;
 
 function factsOf(procedure: Procedure): string[] {
   if (procedure.method === 'GET') {
@@ -57,18 +70,27 @@ function factsOf(procedure: Procedure): string[] {
   ];
 }
 
-function curl(procedure: Procedure): string {
-  const path = procedure.path.replace(/\{([a-z_]+)\}/g, (_, name: string) => `$${name.toUpperCase()}`);
-  const words = [`curl -i "$URL${path}"`, '-H "Authorization: Bearer $ACME"'];
+function curl(name: string, procedure: Procedure): string {
+  const path = procedure.path.replace(/\{([a-z_]+)\}/g, (_, param: string) => `$${variableOf(procedure.path, param)}`);
+  const isStream = procedure.method === 'GET' && procedure.stream === true;
+  const words = [`curl ${isStream ? '-iN' : '-i'} "$URL${path}"`, '-H "Authorization: Bearer $ACME"'];
   if (procedure.method === 'GET') return words.join(' ');
   if (procedure.method !== 'POST') words.splice(1, 0, `-X ${procedure.method}`);
-  if (procedure.key === 'required') words.push("-H 'Idempotency-Key: k-1'");
+  // A key of each operation's own: under another's it would be refused.
+  if (procedure.key === 'required') words.push(`-H 'Idempotency-Key: ${name}-1'`);
   if (procedure.condition !== undefined) words.push("-H 'If-Match: *'");
   if (procedure.body !== undefined) {
+    const example = procedure.example ?? exampleOf(jsonSchema(procedure.body, 'input'));
     words.push(`-H 'Content-Type: ${procedure.mediaType ?? 'application/json'}'`);
-    words.push(`-d '${JSON.stringify(exampleOf(jsonSchema(procedure.body, 'input')))}'`);
+    words.push(`-d '${JSON.stringify(example).replaceAll("'", "'\\''")}'`);
   }
   return words.join(' ');
+}
+
+/** `$DOC_ID` for the `id` below `/v1/docs`; a parameter that names itself is its own variable. */
+function variableOf(path: string, param: string): string {
+  const noun = path.split('/')[2]?.replace(/s$/, '') ?? '';
+  return (param === 'id' ? `${noun}_id` : param).toUpperCase();
 }
 
 /** The smallest value that a schema takes, with the members that are required. */
@@ -89,9 +111,17 @@ export function exampleOf(schema: Json): unknown {
   return null;
 }
 
+function querySection(procedure: Procedure): string {
+  if (procedure.query === undefined) return '';
+  const properties = Object.fromEntries(
+    Object.entries(procedure.query).map(([name, schema]) => [name, querySchema(schema as v.GenericSchema)]),
+  );
+  return `\nQuery:\n\n${table({ properties }, 'required')}`;
+}
+
 function bodySection(procedure: Procedure): string {
   if (procedure.method === 'GET' || procedure.body === undefined) return '';
-  return `\nBody:\n\n${table(jsonSchema(procedure.body, 'input'))}`;
+  return `\nBody:\n\n${table(jsonSchema(procedure.body, 'input'), 'required')}`;
 }
 
 function answerSections(procedure: Procedure): string {
@@ -100,17 +130,28 @@ function answerSections(procedure: Procedure): string {
     .filter(([, schema]) => schema !== null && !seen.has(schema) && seen.add(schema))
     .map(([status, schema]) => {
       const json = jsonSchema(schema as never, 'output');
-      return json.properties === undefined ? '' : `\nAnswer ${status}:\n\n${table(json)}`;
+      return json.properties === undefined ? '' : `\nAnswer ${status}:\n\n${table(json, 'always')}`;
     })
     .join('');
 }
 
-function table(schema: Json): string {
+function table(schema: Json, last: 'required' | 'always'): string {
+  return `| member | type | ${last} |\n|---|---|---|\n${rowsOf(schema, '').join('\n')}\n`;
+}
+
+/** A row for each member, and below it one for each of what it is made of: `items[].order_id`, `usage.prompt_tokens`. */
+function rowsOf(schema: Json, prefix: string): string[] {
   const required = new Set(schema.required as string[] | undefined);
-  const rows = Object.entries((schema.properties ?? {}) as Record<string, Json>).map(
-    ([name, value]) => `| \`${name}\` | ${typeText(value)} | ${required.has(name) ? 'yes' : 'no'} |`,
-  );
-  return `| member | type | always |\n|---|---|---|\n${rows.join('\n')}\n`;
+  return Object.entries((schema.properties ?? {}) as Record<string, Json>).flatMap(([name, value]) => [
+    `| \`${prefix}${name}\` | ${typeText(value)} | ${required.has(name) ? 'yes' : 'no'} |`,
+    ...partsOf(value).flatMap(([suffix, part]) => rowsOf(part, `${prefix}${name}${suffix}`)),
+  ]);
+}
+
+function partsOf(schema: Json): [suffix: string, part: Json][] {
+  const variants = (schema.anyOf ?? schema.oneOf ?? []) as Json[];
+  if (schema.type === 'array') return [['[].', (schema.items ?? {}) as Json]];
+  return [schema, ...variants].filter((part) => part.properties !== undefined).map((part) => ['.', part]);
 }
 
 function typeText(schema: Json): string {
@@ -122,6 +163,7 @@ function typeText(schema: Json): string {
     ...range(schema.minimum, schema.maximum, ''),
     ...range(schema.minLength, schema.maxLength, ' characters'),
     ...(schema.format === undefined ? [] : [String(schema.format)]),
+    ...(schema.default === undefined ? [] : [`default ${JSON.stringify(schema.default)}`]),
   ];
   if (schema.type === 'array') return `array of ${typeText((schema.items ?? {}) as Json)}`;
   return `${String(schema.type ?? 'any')}${bounds.length > 0 ? ` (${bounds.join(', ')})` : ''}`;

@@ -1,7 +1,7 @@
 import { type ErrorCode, errorCodes, errorEntry, keyActionOf } from '../protocol/errors.ts';
 
 const retrySentences = {
-  no: 'No: the same request will get the same answer.',
+  no: 'No: sent again as it is, it gets the same answer.',
   wait: 'Yes, after `Retry-After`, with the same key.',
   maybe: 'It may: with back-off and the same key.',
 } as const;
@@ -12,6 +12,8 @@ const keySentences = {
   reconcile: '`reconcile`: look at the resource before anything else.',
 } as const;
 
+const freeKeySentence = '`reuse`: it is not used up; send it with the request put right.';
+
 /** The entry of one code, in sentences. */
 function entryOf(code: ErrorCode) {
   const entry = errorEntry(code);
@@ -21,7 +23,7 @@ function entryOf(code: ErrorCode) {
     when: entry.when,
     what: entry.message,
     retry: retrySentences[entry.retry],
-    key: keySentences[keyActionOf(code)],
+    key: entry.retry === 'no' && keyActionOf(code) === 'reuse' ? freeKeySentence : keySentences[keyActionOf(code)],
   };
 }
 

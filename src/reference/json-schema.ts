@@ -35,3 +35,9 @@ export function jsonSchema(schema: v.GenericSchema, mode: 'input' | 'output'): J
   }) as Json;
   return converted;
 }
+
+/** A query's schema; the default of what is a number on the wire is one, too. */
+export function querySchema(schema: v.GenericSchema): Json {
+  const json = jsonSchema(schema, 'input');
+  return json.type === 'integer' && 'default' in json ? { ...json, default: Number(json.default) } : json;
+}

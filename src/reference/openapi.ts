@@ -1,7 +1,7 @@
 import type * as v from 'valibot';
 import type { Procedure } from '../protocol/procedure.ts';
 import { headerComponents } from './headers.ts';
-import { jsonSchema } from './json-schema.ts';
+import { jsonSchema, querySchema } from './json-schema.ts';
 import { codeSchemas, problemSchema } from './problem-schemas.ts';
 import { responsesOf } from './responses.ts';
 
@@ -56,18 +56,31 @@ function operation(operationId: string, procedure: Procedure): Json {
     operationId,
     summary: procedure.summary,
     tags: [tagOf(procedure)],
-    ...(procedure.scope === undefined ? {} : { description: `Needs the scope \`${procedure.scope}\`.` }),
+    ...descriptionOf(procedure),
     parameters: parametersOf(procedure),
     ...(procedure.method !== 'GET' && procedure.body !== undefined
       ? {
           requestBody: {
             required: true,
-            content: { [procedure.mediaType ?? 'application/json']: { schema: jsonSchema(procedure.body, 'input') } },
+            content: {
+              [procedure.mediaType ?? 'application/json']: {
+                schema: jsonSchema(procedure.body, 'input'),
+                ...(procedure.example === undefined ? {} : { example: procedure.example }),
+              },
+            },
           },
         }
       : {}),
     responses: responsesOf(procedure),
   };
+}
+
+function descriptionOf({ scope, details }: Procedure): Json {
+  const sentences = [
+    ...(scope === undefined ? [] : [`Needs the scope \`${scope}\`.`]),
+    ...(details === undefined ? [] : [details]),
+  ];
+  return sentences.length === 0 ? {} : { description: sentences.join(' ') };
 }
 
 function headOperation(operationId: string, procedure: Procedure): Json {
@@ -105,12 +118,6 @@ function parametersOf(procedure: Procedure): Json[] {
     schema: querySchema(schema as v.GenericSchema),
   }));
   return [...inPath, ...inQuery, ...headerParametersOf(procedure).map((name) => ({ $ref: refTo('parameters', name) }))];
-}
-
-/** A query's schema; the default of what is a number on the wire is one, too. */
-function querySchema(schema: v.GenericSchema): Json {
-  const json = jsonSchema(schema, 'input');
-  return json.type === 'integer' && 'default' in json ? { ...json, default: Number(json.default) } : json;
 }
 
 function headerParametersOf(procedure: Procedure): string[] {
