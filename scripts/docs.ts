@@ -3,12 +3,13 @@ import { parseArgs } from 'node:util';
 import { contractVersion } from '../src/openapi-route.ts';
 import { contract } from '../src/protocol/contract.ts';
 import { apiMarkdown } from '../src/reference/api-page.ts';
+import { configurationMarkdown } from '../src/reference/configuration.ts';
 import { errorsMarkdown } from '../src/reference/errors-page.ts';
 import { openApi } from '../src/reference/openapi.ts';
 
 const usage = `Usage: npm run docs [-- --check]
 
-Writes what is derived from the code: docs/api.md, docs/errors.md and docs/openapi.json.
+Writes what is derived from the code: docs/api.md, docs/errors.md, docs/configuration.md and docs/openapi.json.
   --check    write nothing; exit 1 when a page is not what would be written
 `;
 
@@ -16,6 +17,7 @@ Writes what is derived from the code: docs/api.md, docs/errors.md and docs/opena
 const pages: Readonly<Record<string, string>> = {
   'docs/api.md': apiMarkdown(contract),
   'docs/errors.md': errorsMarkdown(),
+  'docs/configuration.md': configurationMarkdown(),
   // What a running server answers on /openapi.json, in lines: for linters and generators that want a file.
   'docs/openapi.json': `${JSON.stringify(openApi(contract, contractVersion), null, 2)}\n`,
 };

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { parseArgs } from 'node:util';
 import { developmentSecret } from './auth/development-secret.ts';
 import { type AuthSettings, signToken } from './auth/tokens.ts';
 import { type Config, ConfigError, parseConfig } from './config.ts';
@@ -8,6 +9,7 @@ import { migrate, UnsupportedServerError } from './db/migrate.ts';
 import { INVALID_CATALOG_NAME, INVALID_PASSWORD, sqlstateOf } from './db/sqlstate.ts';
 import { DatabaseUnavailable } from './db/unavailable.ts';
 import { createLog } from './log.ts';
+import { configurationHelp } from './reference/configuration.ts';
 import { serve } from './serve.ts';
 
 /** Development tokens of the first screen are valid for a day. Seconds. */
@@ -106,12 +108,25 @@ async function main(): Promise<void> {
   }
 }
 
+if (wantsHelp()) {
+  process.stdout.write(configurationHelp());
+  process.exit(0);
+}
 try {
   await main();
   process.exit(0);
 } catch (error) {
   process.stderr.write(`${startError(error)}\n`);
   process.exit(1);
+}
+
+function wantsHelp(): boolean {
+  try {
+    return parseArgs({ options: { help: { type: 'boolean', short: 'h' } } }).values.help === true;
+  } catch (error) {
+    process.stderr.write(`${(error as Error).message}\n\n${configurationHelp()}`);
+    process.exit(2);
+  }
 }
 
 /** One clear sentence for what a newcomer meets; the stack for what nobody foresaw. */

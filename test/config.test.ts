@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigError, parseConfig } from '../src/config.ts';
+import { variables } from '../src/reference/configuration.ts';
 
 test('no variable is needed: the defaults are those of the contract', () => {
   const config = parseConfig({});
@@ -110,4 +111,22 @@ test('origins are a list, or any', () => {
   const origins = parseConfig({ CORS_ORIGINS: 'https://a.example, http://localhost:5173' }).corsOrigins;
   assert.deepEqual(origins, ['https://a.example', 'http://localhost:5173']);
   assert.deepEqual(parseConfig({ CORS_ORIGINS: '*' }).corsOrigins, ['*']);
+});
+
+test('the reference of the configuration names each variable that is read, with the default it has', () => {
+  const read = new Set<string>();
+  const env = new Proxy({} as Record<string, string>, {
+    get(_target, name) {
+      read.add(String(name));
+      return undefined;
+    },
+  });
+  const byDefault = parseConfig(env);
+  assert.deepEqual(variables.map(({ name }) => name).sort(), [...read].sort());
+  for (const variable of variables) {
+    if (variable.byDefault === undefined) continue;
+    assert.deepEqual(parseConfig({ [variable.name]: variable.byDefault }), byDefault, variable.name);
+  }
+  // A default that is told but not had would show: another value changes the configuration.
+  assert.notDeepEqual(parseConfig({ PORT: '3001' }), byDefault);
 });
