@@ -59,7 +59,7 @@ test('what client and server say to each other passes a proxy that refuses whate
     baseUrl: url,
     token: await testToken({ scope: 'credits:write' }),
     // A refusal of the proxy's is a 500, which is tried again: not for long.
-    patience: { budgetMs: 5_000, backOffMs: 2_500 },
+    patience: { budgetMs: 20_000, backOffMs: 10_000 },
     async fetch(input, init) {
       const answer = await fetch(input, init);
       const line = `${init?.method} ${new URL(String(input)).pathname}`;
