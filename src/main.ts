@@ -9,6 +9,7 @@ import { migrate, UnsupportedServerError } from './db/migrate.ts';
 import { INVALID_CATALOG_NAME, INVALID_PASSWORD, sqlstateOf } from './db/sqlstate.ts';
 import { DatabaseUnavailable } from './db/unavailable.ts';
 import { createLog } from './log.ts';
+import type { DevelopmentToken } from './page/routes.ts';
 import { configurationHelp } from './reference/configuration.ts';
 import { serve } from './serve.ts';
 
@@ -38,14 +39,24 @@ async function authSettings(config: Config): Promise<AuthSettings & { isDevelopm
   return { ...config.auth, secret: await developmentSecret(resolve(config.dataDir)), isDevelopment: true };
 }
 
+/** Tokens of the two tenants that a first start knows. */
+async function developmentTokens(auth: AuthSettings): Promise<readonly DevelopmentToken[]> {
+  const who = [
+    { tenant: 'acme', sub: 'alice' },
+    { tenant: 'globex', sub: 'bob' },
+  ];
+  const sign = (claims: { tenant: string; sub: string }) =>
+    signToken(auth.secret as string, { ...claims, scope: 'credits:write' }, tokenTtlSeconds, auth);
+  return await Promise.all(who.map(async (claims) => ({ ...claims, token: await sign(claims) })));
+}
+
 async function firstScreen(url: string, auth: AuthSettings): Promise<string> {
-  const secret = auth.secret as string;
-  const scope = 'credits:write';
-  const acme = await signToken(secret, { tenant: 'acme', sub: 'alice', scope }, tokenTtlSeconds, auth);
-  const globex = await signToken(secret, { tenant: 'globex', sub: 'bob', scope }, tokenTtlSeconds, auth);
+  const [acme, globex] = (await developmentTokens(auth)).map(({ token }) => token);
   const order = (body: string) =>
     `curl -i $URL/v1/orders -H "Authorization: Bearer $ACME" -H 'Content-Type: application/json' -H 'Idempotency-Key: k-1' -d '${body}'`;
   return `
+The same to click through: ${url}/
+
 Tokens for a day, one a tenant:
 
 URL=${url}
@@ -96,7 +107,14 @@ async function main(): Promise<void> {
   try {
     const databaseUrl = config.databaseUrl ?? (embedded as { url: string }).url;
     await migrate(databaseUrl);
-    const serving = await serve({ config, databaseUrl, auth, log, ...(embedded && { seedCredits: firstCredits }) });
+    const serving = await serve({
+      config,
+      databaseUrl,
+      auth,
+      log,
+      ...(embedded && { seedCredits: firstCredits }),
+      ...(auth.isDevelopment && { developmentTokens: () => developmentTokens(auth) }),
+    });
     process.stdout.write(`retry-safe listens on ${serving.url}\n`);
     if (auth.isDevelopment) process.stdout.write(await firstScreen(serving.url, auth));
     const reason = await Promise.race([signalled, ...(embedded ? [embedded.ended.then(() => 'database ended')] : [])]);

@@ -13,6 +13,7 @@ import { startLoop } from './loop.ts';
 import { createMetrics } from './metrics.ts';
 import { errorsRoute, healthRoutes } from './open-routes.ts';
 import { openApiRoute } from './openapi-route.ts';
+import { type DevelopmentToken, pageRoutes } from './page/routes.ts';
 import { contract } from './protocol/contract.ts';
 import { creditProcedures } from './resources/credits/procedures.ts';
 import { docProcedures } from './resources/docs/procedures.ts';
@@ -34,6 +35,8 @@ export type ServeOptions = {
   readonly provider?: Provider;
   /** Credits in micros that tenants are given once, at the first start. */
   readonly seedCredits?: Readonly<Record<string, number>>;
+  /** Makes the tokens that the page at `/` offers on this machine; absent: none are offered. */
+  readonly developmentTokens?: () => Promise<readonly DevelopmentToken[]>;
   /** Opens the database; default: the pool as it is. For whoever must see or break what passes between. */
   readonly openDatabase?: typeof openDatabase;
 };
@@ -86,7 +89,13 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       ...keyProcedures(keyed),
       ...(options.procedures?.(core) ?? []),
     ],
-    open: (isDraining) => [...healthRoutes(db, isDraining), errorsRoute(), openApiRoute(contract), metrics.route],
+    open: (isDraining) => [
+      ...healthRoutes(db, isDraining),
+      errorsRoute(),
+      openApiRoute(contract),
+      metrics.route,
+      ...pageRoutes(options.developmentTokens),
+    ],
     onAnswer: metrics.onAnswer,
     onSwept: metrics.swept,
     background: [jobs, releasing],

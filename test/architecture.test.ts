@@ -14,7 +14,7 @@ const project = fileURLToPath(new URL('..', import.meta.url));
 const layers: readonly (readonly string[])[] = [
   ['main.ts', 'desk', 'index.ts'],
   ['serve.ts', 'start-server.ts'],
-  ['host.ts', 'openapi-route.ts', 'metrics.ts'],
+  ['host.ts', 'openapi-route.ts', 'metrics.ts', 'page'],
   ['open-routes.ts', 'guest'],
   ['app.ts'],
   ['pipeline', 'resources/orders', 'resources/docs', 'resources/jobs', 'resources/credits', 'resources/keys'],
