@@ -248,6 +248,8 @@ test('what is no HTTP, or could be read in two ways, is 400 and a closed connect
     ['nonsense', 'hello\r\n\r\n'],
     ['an unknown method token', 'G@T / HTTP/1.1\r\nHost: test\r\n\r\n'],
     ['HTTP/2', 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n'],
+    ['lines that end in a bare LF', 'GET /v1/orders HTTP/1.1\nHost: test\n\n'],
+    ['a bare CR in a header', 'GET /v1/orders HTTP/1.1\r\nHost: test\r\nX-A: b\rX-B: c\r\n\r\n'],
     ['no Host', 'GET /v1/orders HTTP/1.1\r\n\r\n'],
     ['two Hosts', 'GET /v1/orders HTTP/1.1\r\nHost: test\r\nHost: test\r\n\r\n'],
     ['a blank before the colon', 'GET / HTTP/1.1\r\nHost : test\r\n\r\n'],
