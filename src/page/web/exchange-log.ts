@@ -1,5 +1,6 @@
 import { el } from './dom.ts';
 import { curlOf, type Exchange, marksOf, observedFetch } from './exchange.ts';
+import { notingKeys } from './used-keys.ts';
 
 /** The list of what a panel has sent, the newest first, each to be opened and copied. */
 export type ExchangeLog = {
@@ -20,11 +21,13 @@ export function createExchangeLog(label = 'What went over the wire'): ExchangeLo
   return {
     element,
     fetchFor: (who) =>
-      observedFetch((exchange) => {
-        empty.hidden = true;
-        list.prepend(itemOf(who, exchange));
-        while (list.children.length > mostShown) list.lastElementChild?.remove();
-      }),
+      notingKeys(
+        observedFetch((exchange) => {
+          empty.hidden = true;
+          list.prepend(itemOf(who, exchange));
+          while (list.children.length > mostShown) list.lastElementChild?.remove();
+        }),
+      ),
     clear() {
       list.replaceChildren();
       empty.hidden = false;
