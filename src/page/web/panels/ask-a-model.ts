@@ -4,13 +4,11 @@ import { createConnections } from '../job/connections.ts';
 import { cuttable } from '../job/cuttable.ts';
 import { createSourceLedger } from '../job/ledger.ts';
 import { forget, type JobMemory, recall, remember } from '../job/memory.ts';
-import { wordsOf } from '../job/text.ts';
+import { topUpMicros, wordsOf } from '../job/text.ts';
 import type { Page, Panel } from '../panel.ts';
 
 /** Makes the simulated model take its time: long enough to reload, cut and cancel. A real model takes it for text. */
 const slowly = ' [[slow:20000]] [[tokens:80]]';
-/** What one click adds when credits are out, in micros. */
-const topUpMicros = 5_000_000;
 
 /** A job, its stream, and what becomes of them when things break. */
 export const askAModel: Panel = {
