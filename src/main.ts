@@ -39,11 +39,12 @@ async function authSettings(config: Config): Promise<AuthSettings & { isDevelopm
   return { ...config.auth, secret: await developmentSecret(resolve(config.dataDir)), isDevelopment: true };
 }
 
-/** Tokens of the two tenants that a first start knows. */
+/** Tokens of the two tenants that a first start knows, and of a colleague in the first. */
 async function developmentTokens(auth: AuthSettings): Promise<readonly DevelopmentToken[]> {
   const who = [
     { tenant: 'acme', sub: 'alice' },
     { tenant: 'globex', sub: 'bob' },
+    { tenant: 'acme', sub: 'carol' },
   ];
   const sign = (claims: { tenant: string; sub: string }) =>
     signToken(auth.secret as string, { ...claims, scope: 'credits:write' }, tokenTtlSeconds, auth);

@@ -67,6 +67,17 @@ export function testToken(who: { tenant?: string; sub?: string; scope?: string }
   return signToken(testSecret, who.scope === undefined ? claims : { ...claims, scope: who.scope }, 3_600);
 }
 
+/** Two tenants, and two people in the first of them. */
+function offeredTokens(): Promise<{ tenant: string; sub: string; token: string }[]> {
+  const who = [
+    { tenant: 'acme', sub: 'alice' },
+    { tenant: 'globex', sub: 'bob' },
+    { tenant: 'acme', sub: 'carol' },
+  ];
+  const scope = 'credits:write';
+  return Promise.all(who.map(async (claims) => ({ ...claims, token: await testToken({ ...claims, scope }) })));
+}
+
 /** A server in this process. */
 export type TestServer = Serving & {
   readonly databaseUrl: string;
@@ -85,6 +96,8 @@ export type TestServerOptions = {
   provider?: NonNullable<ServeOptions['provider']>;
   /** Gives acme and globex the credits that a first `npm start` gives them. */
   seedCredits?: true;
+  /** Offers tokens to the page on this machine, as a first `npm start` does. */
+  offersTokens?: true;
   /** Stands between the server and its pool. */
   openDatabase?: NonNullable<ServeOptions['openDatabase']>;
 };
@@ -106,6 +119,7 @@ export async function startServer(t: TestContext, options: TestServerOptions = {
     ...(options.procedures && { procedures: options.procedures }),
     ...(options.provider && { provider: options.provider }),
     ...(options.seedCredits && { seedCredits: firstCredits }),
+    ...(options.offersTokens && { developmentTokens: offeredTokens }),
     ...(options.openDatabase && { openDatabase: options.openDatabase }),
   });
   atEnd(t, async () => {

@@ -27,7 +27,10 @@ export const stored: Panel = {
   lead: 'Use the panels above and watch what stays behind: one row for each key, one entry for each movement of money. A key that was refused with 4xx leaves no row.',
   mount(place, page) {
     const log = page.createLog();
-    const clients = new Map(page.tenants.map((tenant) => [tenant.tenant, page.client(tenant, log, { patience })]));
+    const clients = new Map(
+      // Of two people of one tenant the first.
+      page.tenants.toReversed().map((tenant) => [tenant.tenant, page.client(tenant, log, { patience })]),
+    );
     const keys = keysTable(clients);
     const ledger = ledgerOf(page, clients);
     const live = el('input', { type: 'checkbox', id: 'stored-live', checked: true });
