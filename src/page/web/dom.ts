@@ -63,3 +63,27 @@ export function status(): { readonly element: HTMLElement; say(words: string, to
     },
   };
 }
+
+/** One of several answers to a question; `hint` says what an answer means. */
+export function choice<T extends string>(
+  question: string,
+  options: readonly (readonly [value: T, label: string, hint?: string])[],
+  chosen: T,
+  onChoice: (value: T) => void,
+): HTMLElement {
+  fields += 1;
+  const name = `c-${fields}`;
+  return el(
+    'fieldset',
+    { class: 'choice' },
+    el('legend', {}, question),
+    ...options.map(([value, label, hint]) =>
+      el(
+        'label',
+        {},
+        el('input', { type: 'radio', name, value, checked: value === chosen, onchange: () => onChoice(value) }),
+        el('span', {}, label, hint && el('small', {}, hint)),
+      ),
+    ),
+  );
+}

@@ -1,8 +1,10 @@
 import { type Client, type Doc, PreconditionFailedError, RefusedError } from '../../../client/index.ts';
 import { applyOnTop, diffLines } from '../diff.ts';
 import { actionButton, el, field, status } from '../dom.ts';
-import type { Condition } from './condition.ts';
 import type { Save } from './lost-edits.ts';
+
+/** What an editor says of the version it means to change. */
+export type Condition = 'tag' | 'any' | 'none';
 
 /** What an editor is made from. */
 export type EditorParts = {

@@ -1,8 +1,8 @@
 import { RefusedError } from '../../../client/index.ts';
-import { actionButton, el, status } from '../dom.ts';
-import { type Condition, withoutIfMatch } from '../editors/condition.ts';
-import { createEditor, type Editor } from '../editors/editor.ts';
+import { actionButton, choice, el, status } from '../dom.ts';
+import { type Condition, createEditor, type Editor } from '../editors/editor.ts';
 import { lostEdits, type Save } from '../editors/lost-edits.ts';
+import { leaveOut } from '../leave-out.ts';
 import type { Panel } from '../panel.ts';
 
 /** What both editors begin with: lines enough for two people to change different ones. */
@@ -42,7 +42,7 @@ export const twoEditors: Panel = {
       );
     };
     const editorOf = (side: string, who: typeof first): Editor => {
-      const fetch = withoutIfMatch(log.fetchFor(`${side.toLowerCase()}: ${who.sub}`), () => condition === 'none');
+      const fetch = leaveOut('if-match', log.fetchFor(`${side.toLowerCase()}: ${who.sub}`), () => condition === 'none');
       const client = page.client(who, log, { fetch });
       return createEditor({ side, sub: who.sub, client, condition: () => condition, onSaved });
     };
@@ -89,7 +89,7 @@ export const twoEditors: Panel = {
     );
     place.append(
       el('p', { class: 'actions' }, actionButton('Open a document in both', open, fail)),
-      conditionChoice((chosen) => {
+      choice('If-Match says', conditions, condition, (chosen) => {
         condition = chosen;
       }),
       editors,
@@ -99,25 +99,3 @@ export const twoEditors: Panel = {
     );
   },
 };
-
-function conditionChoice(onChoice: (condition: Condition) => void): HTMLElement {
-  return el(
-    'fieldset',
-    { class: 'choice' },
-    el('legend', {}, 'If-Match says'),
-    ...conditions.map(([condition, label, meaning]) =>
-      el(
-        'label',
-        {},
-        el('input', {
-          type: 'radio',
-          name: 'two-editors-if-match',
-          value: condition,
-          checked: condition === 'tag',
-          onchange: () => onChoice(condition),
-        }),
-        el('span', {}, el('code', {}, label), el('small', {}, meaning)),
-      ),
-    ),
-  );
-}
