@@ -4,7 +4,7 @@ import { createConnections } from '../job/connections.ts';
 import { cuttable } from '../job/cuttable.ts';
 import { createSourceLedger } from '../job/ledger.ts';
 import { forget, type JobMemory, recall, remember } from '../job/memory.ts';
-import { topUpMicros, wordsOf } from '../job/text.ts';
+import { topUpMicros, wordsOf, wordsOfTry } from '../job/text.ts';
 import type { Page, Panel } from '../panel.ts';
 
 /** Makes the simulated model take its time: long enough to reload, cut and cancel. A real model takes it for text. */
@@ -108,6 +108,7 @@ function panelOf({ tenants: [who], client, createLog }: Page): HTMLElement[] {
     answer.textContent = from.text;
     facts.textContent = '';
     connections.restart(from.seq);
+    say.say(from.jobId === undefined ? 'Sent, and no answer yet.' : 'Goes on.');
     const jobId = from.jobId ?? (await createdBy(from.intent));
     if (from.jobId !== undefined) {
       const isFresh = from.seq === 0 && from.intent === undefined;
@@ -136,10 +137,9 @@ function panelOf({ tenants: [who], client, createLog }: Page): HTMLElement[] {
     return body.job_id;
   }
 
-  function tellOfTry({ attempt, outcome, status: code, retryInMs }: AttemptReport): void {
-    if (retryInMs === undefined) return;
-    const what = outcome === 'answered' ? `Answer ${code}` : 'No answer';
-    say.say(`${what} to try ${attempt}, tries again with the same key.`, 'bad');
+  function tellOfTry(report: AttemptReport): void {
+    const words = wordsOfTry(report);
+    if (words !== undefined) say.say(words, 'bad');
   }
 
   async function read(jobId: string): Promise<void> {

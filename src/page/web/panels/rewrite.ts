@@ -1,7 +1,7 @@
 import { type AttemptReport, type Doc, PreconditionFailedError, RefusedError } from '../../../client/index.ts';
 import { actionButton, el, field, status } from '../dom.ts';
 import { createSourceLedger } from '../job/ledger.ts';
-import { topUpMicros, wordsOf } from '../job/text.ts';
+import { topUpMicros, wordsOf, wordsOfTry } from '../job/text.ts';
 import type { Page, Panel } from '../panel.ts';
 import { createChoice } from '../rewrite/choice.ts';
 import { forget, type RewriteMemory, recall, remember } from '../rewrite/memory.ts';
@@ -260,11 +260,9 @@ function panelOf({ tenants: [who], client, createLog }: Page): HTMLElement[] {
       );
   }
 
-  function tellOfTry({ outcome, status: code, retryInMs }: AttemptReport): void {
-    if (retryInMs === undefined) return;
-    if (outcome !== 'answered') say.say('No answer, tries again with the same key.', 'bad');
-    else if (code === 409) say.say('409: it is still running under this key. Asks again.');
-    else say.say(`Answer ${code}, tries again with the same key.`, 'bad');
+  function tellOfTry(report: AttemptReport): void {
+    const words = wordsOfTry(report);
+    if (words !== undefined) say.say(words, 'bad');
   }
 
   /** 402 leaves the key as if never used: the same intent may run once there is credit. */
