@@ -1,5 +1,6 @@
 import { el } from './dom.ts';
 import { curlOf, type Exchange, marksOf, observedFetch } from './exchange.ts';
+import { meaningOf } from './meanings.ts';
 import { notingKeys } from './used-keys.ts';
 
 /** The list of what a panel has sent, the newest first, each to be opened and copied. */
@@ -15,7 +16,7 @@ const mostShown = 30;
 
 /** An empty log. */
 export function createExchangeLog(label = 'What went over the wire'): ExchangeLog {
-  const list = el('ol', { class: 'exchanges', reversed: true });
+  const list = el('ol', { class: 'exchanges', 'aria-label': label, tabindex: '0' });
   const empty = el('p', { class: 'empty' }, 'Nothing yet.');
   const element = el('section', { class: 'wire', 'aria-label': label }, el('h3', {}, label), empty, list);
   return {
@@ -38,6 +39,7 @@ export function createExchangeLog(label = 'What went over the wire'): ExchangeLo
 function itemOf(who: string, exchange: Exchange): HTMLElement {
   const { method, url, status, ms } = exchange;
   const { pathname, search } = new URL(url);
+  const meaning = meaningOf(exchange);
   const kind = status === undefined ? 'none' : `s${Math.floor(status / 100)}`;
   return el(
     'li',
@@ -54,6 +56,7 @@ function itemOf(who: string, exchange: Exchange): HTMLElement {
         ...marksOf(exchange).map((mark) => el('span', { class: 'mark' }, mark)),
         el('span', { class: 'who' }, `${who}, ${Math.round(ms)} ms`),
       ),
+      meaning === undefined ? undefined : el('p', { class: 'means' }, meaning),
       block('Request', exchange.requestHeaders, exchange.requestBody),
       block('Answer', exchange.answerHeaders, exchange.answerBody),
       copyButton(curlOf(exchange)),

@@ -15,6 +15,7 @@ const byId = (id: string) => document.getElementById(id) as HTMLElement;
 /** Draws every panel and its link; a deep link is followed once its place is there. */
 function show(tenants: Page['tenants']): void {
   const page = createPage(tenants);
+  byId('tenants').replaceChildren(acting(tenants));
   byId('nav').replaceChildren(...panels.map(({ id, title }) => el('li', {}, el('a', { href: `#${id}` }, title))));
   for (const panel of panels) {
     const place = el('div', { class: 'body' });
@@ -34,10 +35,20 @@ function show(tenants: Page['tenants']): void {
   document.documentElement.dataset.ready = 'true';
 }
 
+function acting([first, ...others]: Page['tenants']): HTMLElement {
+  const other = others.find(({ tenant }) => tenant !== first.tenant);
+  const also = other === undefined ? '' : `; the other tenant is ${other.tenant} (${other.sub})`;
+  return el('p', { class: 'acting' }, `You are ${first.sub} of the tenant ${first.tenant}${also}.`);
+}
+
 function followLink(): void {
   const panel = location.hash === '' ? null : document.getElementById(location.hash.slice(1));
   panel?.scrollIntoView();
   panel?.focus({ preventScroll: true });
+  for (const link of document.querySelectorAll('#nav a')) {
+    if (link.getAttribute('href') === location.hash) link.setAttribute('aria-current', 'true');
+    else link.removeAttribute('aria-current');
+  }
 }
 
 const [first, ...rest] = (await offeredTenants().catch(() => undefined)) ?? [];
