@@ -5,9 +5,9 @@ import { findProgram } from './program.ts';
 /** The path of Chromium, or undefined. */
 export const chromiumPath = findProgram('chromium');
 
-/** Starts Debian's Chromium without a head and without a word to the outside; it ends with the test. */
-export async function startChromium(t: TestContext): Promise<Browser> {
-  const browser = await chromium.launch({
+/** Starts Debian's Chromium without a head and without a word to the outside. */
+export async function launchChromium(): Promise<Browser> {
+  return await chromium.launch({
     executablePath: chromiumPath as string,
     args: [
       '--no-sandbox',
@@ -18,7 +18,16 @@ export async function startChromium(t: TestContext): Promise<Browser> {
       '--disable-component-update',
       '--disable-sync',
     ],
+    // Whoever starts it ends it.
+    handleSIGINT: false,
+    handleSIGTERM: false,
+    handleSIGHUP: false,
   });
+}
+
+/** Starts Chromium for a test, with which it ends. */
+export async function startChromium(t: TestContext): Promise<Browser> {
+  const browser = await launchChromium();
   t.after(() => browser.close());
   return browser;
 }

@@ -136,9 +136,9 @@ test('ask a model: the job outlives cut, reload, lost answers and an absent netw
     await rewrite.button('Save').click();
     await rewrite.said('412: version 2 was saved while the model wrote.');
     assert.equal(await document.inputValue(), 'My own words.');
-    const draft = (await rewrite.panel.locator('.choice .mine .text').textContent()) ?? '';
+    const draft = (await rewrite.panel.locator('.offer .mine .text').textContent()) ?? '';
     assert.notEqual(draft, '');
-    assert.equal(await rewrite.panel.locator('.choice .theirs .text').textContent(), 'My own words.');
+    assert.equal(await rewrite.panel.locator('.offer .theirs .text').textContent(), 'My own words.');
     assert.deepEqual(await rewrite.kinds(), ['hold', 'release', 'charge']);
     await assertAccessible(page, '#rewrite');
     await rewrite.button('Use the draft').click();

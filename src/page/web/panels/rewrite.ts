@@ -30,7 +30,7 @@ function panelOf({ tenants: [who], client, createLog }: Page): HTMLElement[] {
   const choice = createChoice(failed);
   const text = el('textarea', { rows: '6' });
   text.value = firstText;
-  const version = el('p', { class: 'version' }, 'Not stored yet.');
+  const version = el('p', { class: 'base' }, 'Not stored yet.');
   const instruction = el('input', { type: 'text', value: 'Make it friendlier.', maxlength: '500' });
   const slow = el('input', { type: 'checkbox', id: 'rewrite-slowly', checked: true });
   const topUp = actionButton('Add credits and go on', addAndGoOn, failed, { class: 'top-up', hidden: true });

@@ -14,7 +14,7 @@ export function createChoice(onError: (error: unknown) => void): {
   offer(offer: Offer): void;
   close(): void;
 } {
-  const element = el('section', { class: 'choice', 'aria-label': 'Two texts, one place', hidden: true });
+  const element = el('section', { class: 'offer', 'aria-label': 'Two texts, one place', hidden: true });
   const close = () => {
     element.hidden = true;
     element.replaceChildren();
@@ -31,7 +31,7 @@ export function createChoice(onError: (error: unknown) => void): {
     element,
     close,
     offer({ mine, theirs }) {
-      element.replaceChildren(el('div', { class: 'split even' }, side(mine, 'mine'), side(theirs, 'theirs')));
+      element.replaceChildren(el('div', { class: 'split' }, side(mine, 'mine'), side(theirs, 'theirs')));
       element.hidden = false;
     },
   };
