@@ -9,6 +9,8 @@ import { openStage } from './stage/stage.ts';
 /** What running a variant needs and whom it tells. */
 export type Run = {
   readonly cluster: Cluster;
+  /** The server under test, bundled. */
+  readonly program: string;
   readonly environment: Environment;
   readonly signal: AbortSignal;
   onLine(line: RawLine): void;
@@ -30,7 +32,7 @@ export async function runVariant(variant: Variant, run: Run): Promise<void> {
   run.onPart('starts');
   const database = await run.cluster.createDatabase();
   try {
-    const server = await startServerProcess({ DATABASE_URL: database.url, ...variant.env });
+    const server = await startServerProcess(run.program, { DATABASE_URL: database.url, ...variant.env });
     try {
       await measureOn(server, database, variant, run, write);
     } catch (error) {

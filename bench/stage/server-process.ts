@@ -22,16 +22,20 @@ const stopLimitMs = 5_000;
 /** Characters of its output that are kept. */
 const maxOutput = 20_000;
 
-const entry = fileURLToPath(new URL('../server.ts', import.meta.url));
+/** Its source, of which `bundleProgram` makes the program. */
+export const serverEntry = fileURLToPath(new URL('../server.ts', import.meta.url));
 
 /** Variables that the caller's own environment must not decide. */
 const neutral =
   /^(AUTH_|DB_|IDEMPOTENCY_|LLM_|JOB_|RATE_LIMIT_|DATABASE_URL|WORKERS|HOST|PORT|LOG_LEVEL|MAX_BODY|CORS)/;
 
 /** Starts the server; rejects with what it wrote when it does not come up. It ends when this process does. */
-export async function startServerProcess(env: Readonly<Record<string, string>>): Promise<ServerProcess> {
+export async function startServerProcess(
+  program: string,
+  env: Readonly<Record<string, string>>,
+): Promise<ServerProcess> {
   const inherited = Object.fromEntries(Object.entries(process.env).filter(([name]) => !neutral.test(name)));
-  const child = spawn(process.execPath, ['--import', 'tsx', entry], {
+  const child = spawn(process.execPath, [program], {
     env: { ...inherited, PORT: '0', AUTH_SECRET: benchSecret, LOG_LEVEL: 'warn', ...env },
     stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
   });

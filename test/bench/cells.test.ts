@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { rmSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import type { Variant } from '../../bench/cell.ts';
 import { cells } from '../../bench/cells/index.ts';
@@ -9,10 +10,12 @@ import { parseOptions, type RunOptions } from '../../bench/options.ts';
 import { renderTerminal } from '../../bench/report/blocks.ts';
 import { reportBlocks } from '../../bench/report/document.ts';
 import { runVariant } from '../../bench/run-variant.ts';
+import { bundleProgram } from '../../bench/stage/bundle.ts';
 import { type Cluster, openCluster } from '../../bench/stage/cluster.ts';
+import { serverEntry } from '../../bench/stage/server-process.ts';
 import { jsonOf } from '../../bench/statistics/json.ts';
 import { type Summary, summarise } from '../../bench/statistics/summary.ts';
-import { createTestDatabase, type TestDatabase } from '../helpers/database.ts';
+import { createTestDatabase, type TestDatabase, temporaryFolder } from '../helpers/database.ts';
 import { environment } from './lines.ts';
 
 /*
@@ -22,15 +25,20 @@ import { environment } from './lines.ts';
 
 let database: TestDatabase;
 let cluster: Cluster;
+let folder: string;
+let program: string;
 
 before(async () => {
   database = await createTestDatabase();
   cluster = await openCluster(database.url, '');
+  folder = temporaryFolder();
+  program = await bundleProgram(serverEntry, folder);
 });
 
 after(async () => {
   await cluster.stop();
   await database.drop();
+  rmSync(folder, { recursive: true });
 });
 
 function variantsOf(...argv: string[]): Variant[] {
@@ -48,6 +56,7 @@ async function measure(variants: readonly Variant[]): Promise<Summary> {
   const lines: RawLine[] = [];
   const run = {
     cluster,
+    program,
     environment: environment satisfies Environment,
     signal: new AbortController().signal,
     onLine: (line: RawLine) => lines.push(line),

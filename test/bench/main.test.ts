@@ -128,7 +128,7 @@ async function startRun(t: TestContext) {
   const isOurs = (pid: string) =>
     read(`/proc/${pid}/environ`).includes(mark) || read(`/proc/${pid}/cmdline`).includes(dataDir);
   const ours = () => readdirSync('/proc').filter((name) => /^[0-9]+$/.test(name) && isOurs(name));
-  const server = () => ours().some((pid) => read(`/proc/${pid}/cmdline`).includes('bench/server.ts'));
+  const server = () => ours().some((pid) => read(`/proc/${pid}/cmdline`).includes('server.mjs'));
   await until(server);
   assert.ok(
     ours().some((pid) => read(`/proc/${pid}/cmdline`).includes('postgres')),

@@ -11,7 +11,7 @@ import type { LoadReport } from './fault-load.ts';
 
 const program = fileURLToPath(new URL('./fault-load.ts', import.meta.url));
 /** Milliseconds of session kills before and after the restart of Postgres. */
-const eachMs = 3_000;
+const eachMs = 2_000;
 
 let server: PrivateServer;
 before(async () => {

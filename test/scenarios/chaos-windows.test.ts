@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { rmSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import postgres from 'postgres';
+import { bundleProgram } from '../../bench/stage/bundle.ts';
 import { createTestDatabase, type TestDatabase, temporaryFolder } from '../helpers/database.ts';
 import { type Called, type CallOptions, call } from '../helpers/server.ts';
 import { until } from '../helpers/sql.ts';
-import { bundleServer } from './chaos/bundle.ts';
+import { serverEntry } from './chaos/build-world.ts';
 import type { Window } from './chaos/failpoints.ts';
 import { createSlot, type ServerSlot } from './chaos/server-slot.ts';
 import { leaseMs, serverEnv } from './chaos/timing.ts';
@@ -25,7 +26,7 @@ before(async () => {
   sql = postgres(database.url, { max: 1, fetch_types: false });
   slot = createSlot(
     'server',
-    await bundleServer(folder),
+    await bundleProgram(serverEntry, folder),
     { ...serverEnv, DATABASE_URL: database.url },
     {
       onUrl: (next) => {

@@ -1,8 +1,9 @@
 import { rmSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
 import postgres from 'postgres';
+import { bundleProgram } from '../../../bench/stage/bundle.ts';
 import { startPrivateServer, temporaryFolder } from '../../helpers/database.ts';
 import { startFaultProxy } from '../../helpers/fault-proxy.ts';
-import { bundleServer } from './bundle.ts';
 import type { ModelFault } from './intents.ts';
 import { proxyFault } from './network.ts';
 import type { Random } from './random.ts';
@@ -20,6 +21,9 @@ export type WorldEvents = {
   onModelTrouble(trouble: ModelFault | undefined): void;
 };
 
+/** The server of the bench. */
+export const serverEntry = fileURLToPath(new URL('./server.ts', import.meta.url));
+
 const names = ['server-1', 'server-2'] as const;
 
 /** Two server processes on one Postgres, with everything between them and their clients that can be broken. */
@@ -31,7 +35,7 @@ export async function buildWorld(
 ): Promise<World> {
   const folder = temporaryFolder();
   scope.t.after(() => rmSync(folder, { recursive: true, force: true }));
-  const program = await bundleServer(folder);
+  const program = await bundleProgram(serverEntry, folder);
   // What was acknowledged is in the system's hands, so that ending Postgres at once loses nothing of it.
   const server = await startPrivateServer({ settings: { synchronous_commit: 'on' } });
   scope.t.after(() => server.remove());

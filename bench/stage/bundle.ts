@@ -1,0 +1,37 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { build, type Plugin } from 'esbuild';
+
+/** Each source goes on knowing where it is: folders beside it (migrations, the page) are found from there. */
+const ownPlaces: Plugin = {
+  name: 'own places',
+  setup(building) {
+    building.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+      const text = await readFile(path, 'utf8');
+      return { loader: 'ts', contents: text.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href)) };
+    });
+  },
+};
+
+/** A program and all it imports as one JavaScript file in `folder`: it starts in a third of the time. Answers its path. */
+export async function bundleProgram(entry: string, folder: string, name = 'server.mjs'): Promise<string> {
+  const outfile = join(folder, name);
+  await build({
+    entryPoints: [entry],
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    target: 'node20',
+    outfile,
+    logLevel: 'error',
+    plugins: [ownPlaces],
+    // Finds its own program beside itself.
+    external: ['esbuild'],
+    // Some packages are CommonJS and ask for Node's own modules.
+    banner: {
+      js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
+    },
+  });
+  return outfile;
+}
