@@ -87,6 +87,7 @@ async function takeAll(
   const names: string[] = [];
   for (const story of stories) {
     await story.play(page.locator(`#${story.name}`), page);
+    await page.evaluate('document.activeElement?.blur()');
     if (only !== undefined && !only.includes(story.name)) continue;
     process.stderr.write(`${story.name}\n`);
     for (const look of looks) names.push(await take(page, story, look, folder));

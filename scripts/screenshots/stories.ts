@@ -49,7 +49,7 @@ export const stories: readonly Story[] = [
           .waitFor();
         await press(panel, 'Cut the connection');
         await says(panel, 'Reconnected behind event');
-        await says(panel, 'Done. What was streamed is the stored result');
+        await says(panel, 'Done. What came over 2 connections is the stored result');
         await panel.getByLabel(/^Slowly/).check();
       });
     },

@@ -24,11 +24,10 @@ export function createSourceLedger(client: Client): {
   const element = el(
     'section',
     { class: 'source-ledger', 'aria-label': 'The ledger' },
-    el('h3', {}, 'The ledger'),
     el(
       'table',
       {},
-      el('caption', {}, 'What this call did to the credits, in micros'),
+      el('caption', {}, 'The ledger: what this did to the credits, in micros'),
       el('thead', {}, el('tr', {}, ...['Entry', 'Amount', 'Why'].map((title) => el('th', { scope: 'col' }, title)))),
       rows,
     ),

@@ -174,8 +174,13 @@ function panelOf({ tenants: [who], client, createLog }: Page): HTMLElement[] {
       say.say('Cancelled: what was used until then is charged, the rest of the hold is back.');
     else if (job.status !== 'succeeded') say.say(`The job ended as ${job.status}: ${job.error?.message ?? ''}`, 'bad');
     else if (job.result === memory?.text)
-      say.say('Done. What was streamed is the stored result, letter for letter.', 'good');
+      say.say(`Done. What came${over()} is the stored result, letter for letter.`, 'good');
     else say.say('Done, but what was streamed is not the stored result.', 'bad');
+  }
+
+  function over(): string {
+    const count = connections.count();
+    return count > 1 ? ` over ${count} connections` : '';
   }
 
   function cut(): void {
