@@ -1,10 +1,11 @@
-import { copyFileSync, mkdirSync, statSync } from 'node:fs';
+import { copyFileSync, mkdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
 import { chromiumPath, launchChromium } from '../test/helpers/chromium.ts';
 import { startHost } from './screenshots/host.ts';
+import { withPalette } from './screenshots/png.ts';
 import { type Story, stories } from './screenshots/stories.ts';
 
 const usage = `Usage: npm run screenshots [-- options]
@@ -104,7 +105,7 @@ async function take(page: Page, { name }: Story, look: (typeof looks)[number], f
   await page.setViewportSize({ width, height: screenHeight });
   if (name === 'start') {
     await page.evaluate('scrollTo(0, 0)');
-    await page.screenshot({ path });
+    writeFileSync(path, withPalette(await page.screenshot()));
     return file;
   }
   const panel = page.locator(`#${name}`);
@@ -112,7 +113,7 @@ async function take(page: Page, { name }: Story, look: (typeof looks)[number], f
   // As high as the panel and the bar above it: nothing sticks over it then.
   await page.setViewportSize({ width, height: Math.ceil(height) + 160 });
   await panel.evaluate('(element) => element.scrollIntoView()');
-  await panel.screenshot({ path });
+  writeFileSync(path, withPalette(await panel.screenshot()));
   return file;
 }
 
