@@ -37,7 +37,11 @@ export function pageRoutes(tokens?: () => Promise<readonly DevelopmentToken[]>):
   let built: Promise<PageAssets> | undefined;
   // On the first visit: a server that nobody looks at never needs it.
   const page = () => {
-    built ??= buildPage();
+    built ??= buildPage().catch((error: unknown) => {
+      // The next visit tries again.
+      built = undefined;
+      throw error;
+    });
     return built;
   };
   const chartFiles = readCharts();
@@ -114,6 +118,9 @@ function namesIn(folder: string): string[] {
   }
 }
 
+/** Behind a proxy everybody seems to be on this machine; each of these tells of one. */
+const proxyHeaders = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-forwarded-proto', 'x-real-ip'];
+
 /**
  * A request from this machine, by a page of ours or by no page at all. The name in Host must be this machine's too: a foreign
  * name that somebody has made resolve to 127.0.0.1 (DNS rebinding) would make our page theirs.
@@ -121,6 +128,7 @@ function namesIn(folder: string): string[] {
 function isOwnMachine(req: IncomingMessage): boolean {
   const { host = '', origin } = req.headers;
   const site = req.headers['sec-fetch-site'];
+  if (proxyHeaders.some((name) => req.headers[name] !== undefined)) return false;
   if (origin !== undefined || (site !== undefined && site !== 'same-origin' && site !== 'none')) return false;
   const name = /^(\[[^\]]+\]|[^:]*)(?::\d+)?$/.exec(host)?.[1]?.replace(/^\[|\]$/g, '') ?? '';
   return isLoopback(req.socket.remoteAddress ?? '') && (name === 'localhost' || isLoopback(name));

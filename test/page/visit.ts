@@ -29,8 +29,8 @@ const expected = /^Failed to load resource: /;
 export async function visitPage(t: TestContext, address = '/', options: TestServerOptions = {}): Promise<Visit> {
   const server = await startServer(t, { offersTokens: true, seedCredits: true, ...options });
   const context = await newProfile(t);
-  // Connections that a browser keeps would hold up the server's end.
-  atEnd(t, () => context.close());
+  // Connections that a browser keeps would hold up the server's end; and it must end whatever else has failed.
+  atEnd(t, () => context.browser()?.close());
   context.setDefaultTimeout(15_000);
   const faults: string[] = [];
   context.on('console', (message) => {

@@ -140,6 +140,32 @@ function panelOf(page: Page): HTMLElement[] {
     return new Set(body.items.map(({ order_id }) => order_id));
   }
 
+  const whatChoice = () =>
+    choice<Work>(
+      'What',
+      [
+        ['order', 'the order: fast'],
+        ['rewrite', 'a rewrite by a model: takes seconds'],
+      ],
+      work,
+      (value) => {
+        work = value;
+        newKey();
+      },
+    );
+  const whenChoice = () =>
+    choice<'at_once' | 'in_turn'>(
+      'When',
+      [
+        ['at_once', 'all at once'],
+        ['in_turn', 'one after the other'],
+      ],
+      'at_once',
+      (value) => {
+        atOnce = value === 'at_once';
+      },
+    );
+
   return [
     el(
       'div',
@@ -149,31 +175,8 @@ function panelOf(page: Page): HTMLElement[] {
         { class: 'form' },
         el('div', { class: 'pair' }, field('Item', item), field('Price in cents', cents)),
         field('Idempotency-Key: one for one intent', key),
-        field('How often', copies),
-        copiesSaid,
-        choice<Work>(
-          'What',
-          [
-            ['order', 'the order: fast'],
-            ['rewrite', 'a rewrite by a model: takes seconds'],
-          ],
-          work,
-          (value) => {
-            work = value;
-            newKey();
-          },
-        ),
-        choice<'at_once' | 'in_turn'>(
-          'When',
-          [
-            ['at_once', 'all at once'],
-            ['in_turn', 'one after the other'],
-          ],
-          'at_once',
-          (value) => {
-            atOnce = value === 'at_once';
-          },
-        ),
+        el('div', { class: 'range' }, field('How often', copies), copiesSaid),
+        el('div', { class: 'pair' }, whatChoice(), whenChoice()),
         choice<Patience>(
           'If the first still runs',
           [
@@ -207,7 +210,7 @@ function drawCopy(line: HTMLElement, index: number, copy: Copy | undefined): voi
   );
   line.replaceChildren(
     el('th', { scope: 'row' }, String(index + 1)),
-    el('td', { class: 'codes' }, ...(codes ?? ['…'])),
+    el('td', { class: 'tries' }, ...(codes ?? ['…'])),
     el('td', {}, copy?.replayed === true ? el('span', { class: 'mark' }, 'replayed') : undefined),
     el('td', {}, copy?.made === undefined ? '–' : el('code', {}, copy.made)),
   );

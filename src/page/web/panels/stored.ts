@@ -137,7 +137,7 @@ function ledgerOf({ tenants }: Page, clients: ReadonlyMap<string, Client>) {
       const { body, fromMemory } = await client.call('listLedger', { query: { limit: 8 } });
       looks += 1;
       if (fromMemory) unchanged += 1;
-      asked.textContent = `Asked ${looks} times, ${unchanged} of them answered with 304: you have the newest already, so it was not sent again.`;
+      asked.textContent = `Looks so far: ${looks}. Answered with 304, as the newest was here already and need not be sent again: ${unchanged}.`;
       if (fromMemory && rows.childElementCount > 0) return;
       const { balance_micros, held_micros, items } = body;
       balance.textContent = `Balance ${balance_micros.toLocaleString('en')} micros, ${held_micros.toLocaleString('en')} of it held for calls that run.`;
