@@ -109,8 +109,9 @@ async function take(page: Page, { name }: Story, look: (typeof looks)[number], f
     return file;
   }
   const panel = page.locator(`#${name}`);
+  // The bar stays at the top: over the last panel it would be in the way.
+  await page.evaluate('document.querySelector(".top").style.position = "static"');
   const { height = 0 } = (await panel.boundingBox()) ?? {};
-  // As high as the panel and the bar above it: nothing sticks over it then.
   await page.setViewportSize({ width, height: Math.ceil(height) + 160 });
   await panel.evaluate('(element) => element.scrollIntoView()');
   writeFileSync(path, withPalette(await panel.screenshot()));

@@ -6,8 +6,8 @@ const paletteSize = 256;
 type Image = { readonly width: number; readonly height: number; readonly rgb: Uint8Array };
 
 /**
- * The same picture with a palette of its most frequent colours: text and flat areas lose nothing that is seen, and the file
- * shrinks to less than half. Takes what Chromium writes: 8 bits a channel, not interlaced, no transparency that is used.
+ * The same picture with a palette of 256 colours: text and flat areas lose nothing that is seen, and the file shrinks to less
+ * than half. Takes what Chromium writes: 8 bits a channel, not interlaced, no transparency that is used.
  */
 export function withPalette(png: Uint8Array): Buffer {
   const { width, height, rgb } = decode(Buffer.from(png));
@@ -15,12 +15,9 @@ export function withPalette(png: Uint8Array): Buffer {
   const colourAt = (at: number) =>
     ((rgb[at] as number) << 16) | ((rgb[at + 1] as number) << 8) | (rgb[at + 2] as number);
   for (let at = 0; at < rgb.length; at += 3) counts.set(colourAt(at), (counts.get(colourAt(at)) ?? 0) + 1);
-  const palette = [...counts]
-    .sort((a, b) => b[1] - a[1])
-    .slice(0, paletteSize)
-    .map(([colour]) => colour);
-  const places = new Map(palette.map((colour, place) => [colour, place]));
-  for (const colour of counts.keys()) if (!places.has(colour)) places.set(colour, nearest(palette, colour));
+  const byFrequency = [...counts].sort((a, b) => b[1] - a[1]).map(([colour]) => colour);
+  const palette = paletteOf(byFrequency);
+  const places = new Map(byFrequency.map((colour) => [colour, nearest(palette, colour).place]));
 
   const rows = Buffer.alloc(height * (width + 1));
   for (let y = 0; y < height; y += 1) {
@@ -43,17 +40,30 @@ export function withPalette(png: Uint8Array): Buffer {
   ]);
 }
 
-function nearest(palette: readonly number[], colour: number): number {
-  let best = 0;
-  let least = Number.POSITIVE_INFINITY;
-  for (const [place, other] of palette.entries()) {
+/** The most frequent colours that are far enough from one another: a rare colour that is like no other has its place, too. */
+function paletteOf(byFrequency: readonly number[]): number[] {
+  for (let apart = 1; ; apart *= 2) {
+    const palette: number[] = [];
+    for (const colour of byFrequency) {
+      if (nearest(palette, colour).distance >= apart) palette.push(colour);
+      if (palette.length > paletteSize) break;
+    }
+    if (palette.length <= paletteSize) return palette;
+  }
+}
+
+/** Distances are squared. */
+function nearest(palette: readonly number[], colour: number): { readonly place: number; readonly distance: number } {
+  let place = 0;
+  let distance = Number.POSITIVE_INFINITY;
+  for (const [index, other] of palette.entries()) {
     const red = (colour >> 16) - (other >> 16);
     const green = ((colour >> 8) & 255) - ((other >> 8) & 255);
     const blue = (colour & 255) - (other & 255);
-    const distance = red * red + green * green + blue * blue;
-    if (distance < least) [best, least] = [place, distance];
+    const squared = red * red + green * green + blue * blue;
+    if (squared < distance) [place, distance] = [index, squared];
   }
-  return best;
+  return { place, distance };
 }
 
 function decode(png: Buffer): Image {
