@@ -48,11 +48,12 @@ export async function visitPage(t: TestContext, address = '/', options: TestServ
   return { server, context, page, open };
 }
 
-/** Fails with what axe-core finds serious, in the whole page or below a selector. */
-export async function assertAccessible(page: Page, selector = 'html'): Promise<void> {
+/** Fails with what axe-core finds serious, in the whole page or below a selector; by all of its rules or some. */
+export async function assertAccessible(page: Page, selector = 'html', rules?: readonly string[]): Promise<void> {
   // The evaluation goes past the page's policy, which would forbid a script of another origin.
   await page.evaluate(axe.source);
-  const found = (await page.evaluate(`axe.run(${JSON.stringify(selector)})`)) as AxeResults;
+  const options = rules === undefined ? {} : { runOnly: rules };
+  const found = (await page.evaluate(`axe.run(${JSON.stringify(selector)}, ${JSON.stringify(options)})`)) as AxeResults;
   const serious = found.violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(' ')).join(', ')}`);
