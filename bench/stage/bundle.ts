@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'esbuild';
@@ -7,6 +8,11 @@ import { build, type Plugin } from 'esbuild';
 const ownPlaces: Plugin = {
   name: 'own places',
   setup(building) {
+    // esbuild finds its own program beside itself, so it stays where it is.
+    building.onResolve({ filter: /^esbuild$/ }, () => ({
+      path: pathToFileURL(createRequire(import.meta.url).resolve('esbuild')).href,
+      external: true,
+    }));
     building.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
       const text = await readFile(path, 'utf8');
       return { loader: 'ts', contents: text.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href)) };
@@ -26,8 +32,6 @@ export async function bundleProgram(entry: string, folder: string, name = 'serve
     outfile,
     logLevel: 'error',
     plugins: [ownPlaces],
-    // Finds its own program beside itself.
-    external: ['esbuild'],
     // Some packages are CommonJS and ask for Node's own modules.
     banner: {
       js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",
