@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { build } from 'esbuild';
 
 /** What the page consists of; the script and the style are named by their content. */
 export type PageAssets = {
@@ -48,6 +47,8 @@ export async function buildPage(): Promise<PageAssets> {
 }
 
 async function bundle(entry: string): Promise<Uint8Array> {
+  // Loaded by the first visit: who only serves the API starts without it.
+  const { build } = await import('esbuild');
   const { outputFiles } = await build({
     entryPoints: [entry],
     bundle: true,
