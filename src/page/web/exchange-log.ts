@@ -57,8 +57,12 @@ function itemOf(who: string, exchange: Exchange): HTMLElement {
         el('span', { class: 'who' }, `${who}, ${Math.round(ms)} ms`),
       ),
       meaning === undefined ? undefined : el('p', { class: 'means' }, meaning),
-      block('Request', exchange.requestHeaders, exchange.requestBody),
-      block('Answer', exchange.answerHeaders, exchange.answerBody),
+      el(
+        'div',
+        { class: 'halves' },
+        block('Request', exchange.requestHeaders, exchange.requestBody),
+        block('Answer', exchange.answerHeaders, exchange.answerBody),
+      ),
       copyButton(curlOf(exchange)),
     ),
   );

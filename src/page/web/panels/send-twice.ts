@@ -56,7 +56,11 @@ function panelOf(page: Page): HTMLElement[] {
     'table',
     { class: 'copies', hidden: true },
     el('caption', {}, 'What each copy was told'),
-    el('thead', {}, el('tr', {}, ...['Copy', 'Answers', '', 'Made'].map((name) => el('th', { scope: 'col' }, name)))),
+    el(
+      'thead',
+      {},
+      el('tr', {}, ...['Copy', 'Answers', 'Replay', 'Made'].map((name) => el('th', { scope: 'col' }, name))),
+    ),
     rows,
   );
   const stored = el('p', { class: 'rows' });
@@ -212,8 +216,13 @@ function drawCopy(line: HTMLElement, index: number, copy: Copy | undefined): voi
     el('th', { scope: 'row' }, String(index + 1)),
     el('td', { class: 'tries' }, ...(codes ?? ['…'])),
     el('td', {}, copy?.replayed === true ? el('span', { class: 'mark' }, 'replayed') : undefined),
-    el('td', {}, copy?.made === undefined ? '–' : el('code', {}, copy.made)),
+    el('td', {}, copy?.made === undefined ? '–' : el('code', { title: copy.made }, shortened(copy.made))),
   );
+}
+
+/** An id by its ends: long enough to see that two are the same. */
+function shortened(made: string): string {
+  return made.length > 20 ? `${made.slice(0, 4)}…${made.slice(-8)}` : made;
 }
 
 /** What happened to the copies, in a sentence. */

@@ -7,7 +7,7 @@ import { onUsedKey, type UsedKey, usedKeys } from '../used-keys.ts';
 /** What the server knows of a key; undefined: nothing, as if it had never been used. */
 type KeyState = Awaited<ReturnType<typeof readKey>>;
 
-/** A finished key is looked up again after so many looks: it only changes when it expires. */
+/** A key that will hardly change is looked up again after so many looks. */
 const restingLooks = 10;
 
 /** A look must not go on trying into the next one. Milliseconds. */
@@ -51,7 +51,7 @@ export const stored: Panel = {
 
 /** The keys with what is known of each. */
 function keysTable(clients: ReadonlyMap<string, Client>) {
-  const known = new Map<string, { readonly state: KeyState; readonly look: number }>();
+  const known = new Map<string, { readonly state: KeyState; readonly look: number; readonly isSettled: boolean }>();
   let looks = 0;
   const rows = el('tbody');
   const empty = el('p', { class: 'empty' }, 'No key was sent from this tab yet.');
@@ -65,10 +65,12 @@ function keysTable(clients: ReadonlyMap<string, Client>) {
   const nameOf = ({ tenant, key }: UsedKey) => `${tenant} ${key}`;
   const refreshOne = async (used: UsedKey) => {
     const before = known.get(nameOf(used));
-    const rests = before?.state?.state === 'done' || before?.state?.state === 'expired';
     const client = clients.get(used.tenant);
-    if (client === undefined || (rests && looks - before.look < restingLooks)) return;
-    known.set(nameOf(used), { state: await readKey(client, used.key), look: looks });
+    if (client === undefined || (before?.isSettled === true && looks - before.look < restingLooks)) return;
+    const state = await readKey(client, used.key);
+    // At the first look the request may still have been on its way; a key that is not there at the second was refused.
+    const isSettled = state === undefined ? before !== undefined : /^(done|expired)$/.test(state.state);
+    known.set(nameOf(used), { state, look: looks, isSettled });
   };
   const draw = () => {
     const used = usedKeys();
