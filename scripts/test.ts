@@ -11,7 +11,7 @@ const help = `Runs the tests, each file in a process of its own, on one embedded
   npm test                         checks and all tests
   npm run test:only -- [PART...]   tests alone: the files whose path holds one of the parts
 
-  --concurrency N   files at a time (default: cores, at least 2)
+  --concurrency N   files at a time (default: one more than there are cores, for many wait)
   --limit SECONDS   for one file (default 180)
   --verbose         also what passing tests and files say
 `;
@@ -27,7 +27,7 @@ process.exitCode = await run(files);
 function readArguments() {
   const options = {
     help: { type: 'boolean', short: 'h' },
-    concurrency: { type: 'string', default: String(Math.max(2, availableParallelism())) },
+    concurrency: { type: 'string', default: String(availableParallelism() + 1) },
     limit: { type: 'string', default: '180' },
     verbose: { type: 'boolean', default: false },
   } as const;

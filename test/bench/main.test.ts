@@ -12,6 +12,7 @@ import { ratios } from '../../bench/figures/index.ts';
 import { summarise } from '../../bench/statistics/summary.ts';
 import { temporaryFolder } from '../helpers/database.ts';
 import { freshDatabase } from '../helpers/server.ts';
+import { shareTsxCache } from '../helpers/tsx-cache.ts';
 import { checkLine, roundLine } from './lines.ts';
 
 const entry = fileURLToPath(new URL('../../bench/main.ts', import.meta.url));
@@ -113,6 +114,7 @@ function notLinux(): string | false {
 /** Starts a long run on an embedded Postgres of its own and waits for its server. */
 async function startRun(t: TestContext) {
   const dataDir = temporaryFolder();
+  shareTsxCache(dataDir);
   const mark = `BENCH_TEST=${randomUUID()}`;
   const child = start(['locking', '--pool', '1', '--concurrency', '20', '--llm-ms', '2000'], {
     DATA_DIR: dataDir,

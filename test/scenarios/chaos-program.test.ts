@@ -6,12 +6,14 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { temporaryFolder } from '../helpers/database.ts';
+import { shareTsxCache } from '../helpers/tsx-cache.ts';
 
 const program = fileURLToPath(new URL('../../scripts/chaos.ts', import.meta.url));
 
 /** Starts the bench in a temporary folder of its own, by which everything it starts is known. */
 function startBench(t: TestContext, args: readonly string[]): { child: ChildProcess; folder: string } {
   const folder = temporaryFolder();
+  shareTsxCache(folder);
   const child = spawn(process.execPath, ['--import', 'tsx', program, ...args], {
     env: { ...process.env, TMPDIR: folder },
     stdio: ['ignore', 'ignore', 'pipe'],
