@@ -31,7 +31,8 @@ function figureOf({ cell, title, alt, words }: Caption): HTMLElement {
     'figure',
     { class: 'chart', 'data-cell': cell },
     el('h3', {}, title),
-    image,
+    // On a narrow screen it is moved, not made too small to read.
+    el('div', { class: 'plot', role: 'region', 'aria-label': title, tabindex: '0' }, image),
     el('figcaption', {}, words ?? 'This was not measured, or a check of the database failed: no figures.'),
   );
 }
