@@ -88,7 +88,9 @@ async function takeAll(
   const names: string[] = [];
   for (const story of stories) {
     await story.play(page.locator(`#${story.name}`), page);
+    // Neither focus nor pointer in the picture.
     await page.evaluate('document.activeElement?.blur()');
+    await page.mouse.move(0, 0);
     if (only !== undefined && !only.includes(story.name)) continue;
     process.stderr.write(`${story.name}\n`);
     for (const look of looks) names.push(await take(page, story, look, folder));

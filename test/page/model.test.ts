@@ -33,7 +33,10 @@ test('ask a model: the job outlives cut, reload, lost answers and an absent netw
       .locator('.job-facts')
       .filter({ hasText: /event ([5-9]|\d\d)$/ })
       .waitFor();
+    await context.setOffline(true);
     await ask.button('Cut the connection').click();
+    await ask.said('No answer, tries again behind the last event.');
+    await context.setOffline(false);
     await ask.said(/^Reconnected behind event \d+: nothing lost, nothing twice\.$/);
     const parts = await ask.panel.locator('.connections li').allTextContents();
     const [first, second] = parts.map((part) => part.match(/\d+/g)?.map(Number) ?? []);

@@ -24,12 +24,18 @@ function panelOf({ tenants: [who], client, createLog }: Page): HTMLElement[] {
   const log = createLog();
   const say = status();
   const connections = createConnections();
+  let isAway = false;
   const stream = cuttable(log.fetchFor(who.tenant), {
     opened(after) {
       connections.opened(after);
-      if (connections.count() > 1) say.say(`Reconnected behind event ${after}: nothing lost, nothing twice.`, 'good');
+      if (connections.count() > 1 || isAway)
+        say.say(`Reconnected behind event ${after}: nothing lost, nothing twice.`, 'good');
+      isAway = false;
     },
-    failed: () => say.say('No answer. The client tries again by itself.', 'bad'),
+    failed() {
+      isAway = true;
+      say.say('No answer, tries again behind the last event.', 'bad');
+    },
   });
   const server = client(who, log, { fetch: stream.fetch });
   const ledger = createSourceLedger(server);
@@ -118,7 +124,7 @@ function panelOf({ tenants: [who], client, createLog }: Page): HTMLElement[] {
       );
     }
     save({ ...from, jobId });
-    secondTab.href = `?job=${jobId}#ask-a-model`;
+    secondTab.href = `?job=${encodeURIComponent(jobId)}#ask-a-model`;
     secondTab.hidden = false;
     cancelButton.hidden = false;
     void read(jobId).catch(failed);
