@@ -12,7 +12,7 @@ async function shell(line: string): Promise<string> {
 test('send twice: one row, replays, 409 while the first runs, 409 for another body, and the other tenant apart', {
   skip,
 }, async (t) => {
-  const { server, page } = await visitPage(t, '/#send-twice');
+  const { server, page, context } = await visitPage(t, '/#send-twice');
   const panel = page.locator('#send-twice');
   const press = (name: string) => panel.getByRole('button', { name, exact: true }).click();
   const said = panel.locator('.status');
@@ -32,8 +32,10 @@ test('send twice: one row, replays, 409 while the first runs, 409 for another bo
   await t.test('the curl line of an exchange does the same again in a shell', async () => {
     const sent = exchange(201).first();
     await sent.locator('summary').click();
-    const line = await sent.locator('[data-curl]').getAttribute('data-curl');
-    const answer = await shell(line ?? '');
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await sent.getByRole('button', { name: 'Copy as curl' }).click();
+    await sent.getByRole('button', { name: 'Copied' }).waitFor();
+    const answer = await shell((await page.evaluate('navigator.clipboard.readText()')) as string);
     assert.match(answer, /^HTTP\/1\.1 201/);
     assert.match(answer, /idempotent-replayed: true/i);
     assert.equal((await server.call('GET /v1/orders')).json.items.length, 1);

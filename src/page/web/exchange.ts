@@ -39,8 +39,10 @@ function decoded(body: unknown): string | undefined {
 }
 
 /** The exchange as a line for a POSIX shell that does the same again. */
-export function curlOf({ method, url, requestHeaders, requestBody }: Exchange): string {
-  const parts = ['curl', '-i'];
+export function curlOf({ method, url, requestHeaders, requestBody, status, answerBody }: Exchange): string {
+  // A stream is shown as it comes.
+  const isStream = status === 200 && answerBody === undefined;
+  const parts = ['curl', isStream ? '-iN' : '-i'];
   if (method !== 'GET') parts.push('-X', method);
   parts.push(quoted(url));
   for (const [name, value] of requestHeaders) parts.push('-H', quoted(`${name}: ${value}`));
