@@ -71,6 +71,15 @@ test('send twice: one row, replays, 409 while the first runs, 409 for another bo
     assert.ok((await exchange(409).count()) >= 2);
   });
 
+  await t.test('a copy that stops at its 409 says that it was not run, and nothing is run by it', async () => {
+    await press('New key');
+    await panel.getByRole('radio', { name: 'hear of it, and stop' }).check();
+    await press('Send');
+    await panel.getByText(/^409: the first copy with this key still runs, so this one was not run as well/).waitFor();
+    await panel.getByText('The document is at version 2: written once.').waitFor();
+    assert.equal(await panel.locator('.copies .code').count(), 2, 'one answer for each copy');
+  });
+
   await t.test('a copy that would rather wait is held, and hears no 409', async () => {
     await press('New key');
     await panel.getByRole('radio', { name: /^wait for its answer/ }).check();
