@@ -26,6 +26,9 @@ const policy = [
   "frame-ancestors 'none'",
 ].join('; ');
 
+/** A chart that is opened by itself: its colours are in a style of its own, and no script is let in. */
+const chartPolicy = "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'";
+
 const foreverCache = 'public, max-age=31536000, immutable';
 const charts = fileURLToPath(new URL('../../docs/results/', import.meta.url));
 
@@ -51,7 +54,10 @@ export function pageRoutes(tokens?: () => Promise<readonly DevelopmentToken[]>):
       path: '/assets/{name}',
       answer: async (req) => assetReply(req, (await page()).named.get(lastSegment(req)), foreverCache),
     },
-    { path: '/charts/{name}', answer: (req) => assetReply(req, chartFiles.get(lastSegment(req)), 'no-cache') },
+    {
+      path: '/charts/{name}',
+      answer: (req) => assetReply(req, chartFiles.get(lastSegment(req)), 'no-cache', chartPolicy),
+    },
   ];
   if (tokens !== undefined) {
     routes.push({
@@ -73,7 +79,7 @@ function lastSegment(req: IncomingMessage): string {
   );
 }
 
-function assetReply(req: IncomingMessage, found: Asset | undefined, cache: string): Reply {
+function assetReply(req: IncomingMessage, found: Asset | undefined, cache: string, contentPolicy = policy): Reply {
   if (found === undefined) throw problem('not_found');
   const { type, bytes, etag } = found;
   const [current] = parsedTags(etag);
@@ -88,7 +94,7 @@ function assetReply(req: IncomingMessage, found: Asset | undefined, cache: strin
       ETag: etag,
       'X-Content-Type-Options': 'nosniff',
       'Referrer-Policy': 'no-referrer',
-      'Content-Security-Policy': policy,
+      'Content-Security-Policy': contentPolicy,
     },
     body: isSame ? null : bytes,
   };

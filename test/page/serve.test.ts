@@ -64,6 +64,11 @@ test('the page and its files: strong tags, 304, a long cache only where the name
   await t.test('the charts are there without a hash and so are asked for each time', async () => {
     const chart = await open(server, '/charts/locking.svg');
     assert.deepEqual([chart.status, chart.headers.get('cache-control')], [200, 'no-cache']);
+    // Opened by itself it keeps its colours, and no more is let in.
+    assert.match(
+      chart.headers.get('content-security-policy') ?? '',
+      /^default-src 'none'; style-src 'unsafe-inline'; frame-/,
+    );
     assert.equal((await open(server, '/charts/..%2F..%2Fpackage.json')).status, 404);
   });
 });
