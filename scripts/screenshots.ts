@@ -14,7 +14,7 @@ Starts a server of its own, plays each panel's story of the page at / in Chromiu
 in three looks: docs/screenshots/<panel>-light.png, -dark.png and -phone.png. Look at them before they are committed.
 
   --only a,b     these alone; all stories are played, as later ones show what earlier ones have left behind
-  --seed S       a whole number for keys and the model's words (default 1); ids and times differ from run to run
+  --seed S       a whole number for the keys (default 1); ids, times and the model's words differ from run to run
   --write DIR    where to (default docs/screenshots)
   --help
 
@@ -80,7 +80,10 @@ async function takeAll(
   { only, seed }: { readonly only: readonly string[] | undefined; readonly seed: number },
 ): Promise<string[]> {
   const context = await browser.newContext({ reducedMotion: 'reduce', locale: 'en-GB', timezoneId: 'UTC' });
-  await context.addInitScript(seededRandomness, seed);
+  await context.addInitScript({ content: seededKeys(seed) });
+  // A story in a page that has thrown is no picture of it.
+  const faults: Error[] = [];
+  context.on('weberror', (fault) => faults.push(fault.error()));
   const page = await context.newPage();
   await page.setViewportSize({ width: looks[0].width, height: screenHeight });
   await page.goto(url);
@@ -91,6 +94,7 @@ async function takeAll(
     // Neither focus nor pointer in the picture.
     await page.evaluate('document.activeElement?.blur()');
     await page.mouse.move(0, 0);
+    if (faults[0] !== undefined) throw faults[0];
     if (only !== undefined && !only.includes(story.name)) continue;
     process.stderr.write(`${story.name}\n`);
     for (const look of looks) names.push(await take(page, story, look, folder));
@@ -120,19 +124,23 @@ async function take(page: Page, { name }: Story, look: (typeof looks)[number], f
   return file;
 }
 
-/** Runs in the page before its script: the same keys and waits for the same seed. */
-function seededRandomness(seed: number): void {
-  let state = seed;
+/**
+ * Runs in the page before its script: the same keys for the same seed. A text, as a function would name helpers of tsx that the
+ * page does not have.
+ */
+function seededKeys(seed: number): string {
+  return `{
+  let state = ${seed};
   // mulberry32
-  Math.random = () => {
+  const random = () => {
     state = (state + 0x6d2b79f5) | 0;
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);
     mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4294967296;
   };
-  const digits = (count: number) =>
-    Array.from({ length: count }, () => Math.floor(Math.random() * 16).toString(16)).join('');
-  crypto.randomUUID = () => `${digits(8)}-${digits(4)}-4${digits(3)}-8${digits(3)}-${digits(12)}`;
+  const digits = (count) => Array.from({ length: count }, () => Math.floor(random() * 16).toString(16)).join('');
+  crypto.randomUUID = () => [digits(8), digits(4), '4' + digits(3), '8' + digits(3), digits(12)].join('-');
+}`;
 }
 
 function readArguments() {
