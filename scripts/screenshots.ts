@@ -5,7 +5,6 @@ import { parseArgs } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
 import { chromiumPath, launchChromium } from '../test/helpers/chromium.ts';
 import { startHost } from './screenshots/host.ts';
-import { withPalette } from './screenshots/png.ts';
 import { type Story, stories } from './screenshots/stories.ts';
 
 const usage = `Usage: npm run screenshots [-- options]
@@ -111,7 +110,7 @@ async function take(page: Page, { name }: Story, look: (typeof looks)[number], f
   await page.setViewportSize({ width, height: screenHeight });
   if (name === 'start') {
     await page.evaluate('scrollTo(0, 0)');
-    writeFileSync(path, withPalette(await page.screenshot()));
+    writeFileSync(path, await page.screenshot());
     return file;
   }
   const panel = page.locator(`#${name}`);
@@ -120,7 +119,7 @@ async function take(page: Page, { name }: Story, look: (typeof looks)[number], f
   const { height = 0 } = (await panel.boundingBox()) ?? {};
   await page.setViewportSize({ width, height: Math.ceil(height) + 160 });
   await panel.evaluate('(element) => element.scrollIntoView()');
-  writeFileSync(path, withPalette(await panel.screenshot()));
+  writeFileSync(path, await panel.screenshot());
   return file;
 }
 
