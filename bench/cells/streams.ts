@@ -78,6 +78,8 @@ async function prepare(stage: Stage, { size }: CellOptions, readers: number, job
     const results = await Promise.all(paths.map((path) => resultOf(stage, path)));
     const whole = seen.filter(({ text, end }, n) => end === 'done' && text === results[n % jobs]).length;
     checks.push({ name: 'readers who got the stored result whole', arm: name, expected: readerCount, actual: whole });
+    const early = lags.filter((ms) => ms < 0).length;
+    checks.push({ name: 'tokens that were read before they were said', arm: name, expected: 0, actual: early });
     return {
       statuses: { 200: readerCount },
       metrics: {

@@ -1,9 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ModelCall, Piece, Provider } from '../../src/llm/provider.ts';
 
-/** Milliseconds since 1970 with their fractions, the same for all processes of a machine. */
-export function epochMs(): number {
-  return performance.timeOrigin + performance.now();
+/**
+ * The machine's monotonic clock in milliseconds with their fractions, the same for all of its processes. The time of day is
+ * not: each process adds its own start to it, and it is set right in between.
+ */
+export function machineMs(): number {
+  return Number(process.hrtime.bigint()) / 1e6;
 }
 
 /** The times that a text of the clock model consists of. */
@@ -22,7 +25,7 @@ export function createClockModel(latencyMs: number, tokens: number): Provider {
     for (let n = 1; n <= tokens; n += 1) {
       const waitMs = startedMs + (n / tokens) * latencyMs - performance.now();
       if (waitMs > 0) await sleep(waitMs, undefined, { signal: call.signal });
-      yield { kind: 'text', text: `${epochMs().toFixed(2)} `, tokens: 1 };
+      yield { kind: 'text', text: `${machineMs().toFixed(2)} `, tokens: 1 };
     }
     yield { kind: 'end', finish: 'stop', usage: { promptTokens: 1, completionTokens: tokens } };
   }

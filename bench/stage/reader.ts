@@ -1,6 +1,6 @@
 import { Agent, get, type IncomingMessage } from 'node:http';
 import { createEventParser } from '../../src/protocol/event-parser.ts';
-import { epochMs, timesIn } from './clock-model.ts';
+import { machineMs, timesIn } from './clock-model.ts';
 
 /** What one reader of a job's stream saw. */
 export type Seen = {
@@ -42,7 +42,7 @@ export async function openReader(
     response.once('close', () => resolve(Number.NaN));
   });
   response.on('data', (chunk: Uint8Array) => {
-    const nowMs = epochMs();
+    const nowMs = machineMs();
     for (const { event, data } of parser.push(chunk)) {
       if (event === 'delta') {
         const piece = (JSON.parse(data) as { text: string }).text;
