@@ -4,6 +4,7 @@ import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { startEmbedded } from '../src/db/embedded.ts';
 import { createTemplate, sharedServerVariable, temporaryFolder } from '../test/helpers/database.ts';
+import { type BundledTests, bundleTests } from './test/bundle-tests.ts';
 import { type FileResult, runFile } from './test/run-file.ts';
 
 const help = `Runs the tests, each file in a process of its own, on one embedded Postgres.
@@ -71,16 +72,24 @@ async function run(queue: readonly string[]): Promise<number> {
   const folder = temporaryFolder();
   const server = await startEmbedded({ dataDir: join(folder, 'server'), fsync: false });
   const results: FileResult[] = [];
+  let bundles: BundledTests | undefined;
   try {
+    const bundled = await bundleTests(queue);
+    bundles = bundled;
     await createTemplate(server.url);
     const env = { ...process.env, [sharedServerVariable]: server.url, TMPDIR: folder };
     await inParallel(queue, Number(values.concurrency), stopping.signal, async (file) => {
-      const result = await runFile(file, { env, limitMs: Number(values.limit) * 1000, signal: stopping.signal });
+      const result = await runFile(file, bundled, {
+        env,
+        limitMs: Number(values.limit) * 1000,
+        signal: stopping.signal,
+      });
       if (stopping.signal.aborted) return;
       results.push(result);
       process.stdout.write(fileReport(result, results.length, queue.length));
     });
   } finally {
+    bundles?.remove();
     await server.stop();
     rmSync(folder, { recursive: true, force: true, maxRetries: 5, retryDelay: 200 });
   }

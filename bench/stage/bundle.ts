@@ -5,18 +5,25 @@ import { pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'esbuild';
 
 /** Each source goes on knowing where it is: folders beside it (migrations, the page) are found from there. */
-const ownPlaces: Plugin = {
+export const ownPlaces: Plugin = {
   name: 'own places',
   setup(building) {
-    // esbuild finds its own program beside itself, so it stays where it is.
+    building.initialOptions.define = { 'import.meta.url': 'ownPlace' };
+    building.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
+      const place = `const ownPlace = ${JSON.stringify(pathToFileURL(path).href)}; `;
+      return { loader: 'ts', contents: place + (await readFile(path, 'utf8')) };
+    });
+  },
+};
+
+/** esbuild finds its own program beside itself, so it stays where it is. */
+const esbuildStays: Plugin = {
+  name: 'esbuild stays',
+  setup(building) {
     building.onResolve({ filter: /^esbuild$/ }, () => ({
       path: pathToFileURL(createRequire(import.meta.url).resolve('esbuild')).href,
       external: true,
     }));
-    building.onLoad({ filter: /\.ts$/ }, async ({ path }) => {
-      const text = await readFile(path, 'utf8');
-      return { loader: 'ts', contents: text.replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href)) };
-    });
   },
 };
 
@@ -31,7 +38,7 @@ export async function bundleProgram(entry: string, folder: string, name = 'serve
     target: 'node20',
     outfile,
     logLevel: 'error',
-    plugins: [ownPlaces],
+    plugins: [ownPlaces, esbuildStays],
     // Some packages are CommonJS and ask for Node's own modules.
     banner: {
       js: "import { createRequire as requireFrom } from 'node:module'; const require = requireFrom(import.meta.url);",

@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import { readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { type BundledTests, reporterFile } from './bundle-tests.ts';
 import type { TestEvent } from './events.ts';
 
 /** What became of a test file. `crash`: it ended badly without a test to blame. */
@@ -15,19 +17,24 @@ export type FileResult = {
   readonly ms: number;
 };
 
-const reporter = new URL('./events.ts', import.meta.url).href;
-
 /**
- * Runs one test file in a process group of its own and ends what it leaves behind. An aborted signal or the time limit kills it.
+ * Runs one test file, from its bundle, in a process group of its own and ends what it leaves behind. An aborted signal or the time
+ * limit kills it.
  */
 export async function runFile(
   file: string,
+  { pathOf }: BundledTests,
   options: { env: NodeJS.ProcessEnv; limitMs: number; signal: AbortSignal },
 ): Promise<FileResult> {
   const began = performance.now();
   const eventFile = join(tmpdir(), `retry-safe-test-${process.pid}-${file.replaceAll(/[^a-z0-9]/gi, '-')}.ndjson`);
-  const flags = ['--import', 'tsx', '--test-reporter', reporter, '--test-reporter-destination', eventFile];
-  const child = spawn(process.execPath, [...flags, file], {
+  const reporting = [
+    '--test-reporter',
+    pathToFileURL(pathOf(reporterFile)).href,
+    '--test-reporter-destination',
+    eventFile,
+  ];
+  const child = spawn(process.execPath, ['--enable-source-maps', ...reporting, pathOf(file)], {
     env: options.env,
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
