@@ -36,6 +36,8 @@ export type Variant = {
   readonly cell: string;
   readonly settings: Settings;
   readonly rounds: number;
+  /** Its rounds take turns with those of the cell's other variants: what slows the machine for a minute slows them all. */
+  readonly takesTurns?: true;
   /** Variables of the server beside those that all have. */
   readonly env?: Readonly<Record<string, string>>;
   /** How long it will take, for the progress display. Milliseconds. */
@@ -59,9 +61,9 @@ export type Cell = {
   readonly name: string;
   /** What it compares, for `--list`. */
   readonly title: string;
-  /** The options that mean something to it. */
   /** False: only with `--quick`, `--full` or by name, for the time it takes. */
   readonly isUsual: boolean;
+  /** The options that mean something to it. */
   readonly takes: readonly ('pool' | 'concurrency' | 'llm-ms' | 'plant')[];
   variants(options: CellOptions): readonly Variant[];
 };

@@ -1,12 +1,13 @@
 import { createWriteStream, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
+import type { Variant } from './cell.ts';
 import { cells } from './cells/index.ts';
 import { readEnvironment } from './environment.ts';
 import { formatLine } from './lines.ts';
 import { parseOptions } from './options.ts';
 import { startProgress } from './progress.ts';
-import { runVariant } from './run-variant.ts';
+import { groupsOf, runVariants } from './run-variants.ts';
 import { bundleProgram } from './stage/bundle.ts';
 import { openCluster } from './stage/cluster.ts';
 import { serverEntry } from './stage/server-process.ts';
@@ -34,9 +35,9 @@ const rawFile = process.env.RAW_LINES;
 if (rawFile !== undefined) mkdirSync(dirname(rawFile), { recursive: true });
 const out = rawFile === undefined ? process.stdout : createWriteStream(rawFile);
 
-const variants = cells
-  .filter((cell) => options.cells.includes(cell.name))
-  .flatMap((cell) => [...cell.variants(options)]);
+const groups = groupsOf(
+  cells.filter((cell) => options.cells.includes(cell.name)).flatMap((cell) => [...cell.variants(options)]),
+);
 
 /** Making and starting the database server. Milliseconds. */
 const clusterEstimateMs = 3_000;
@@ -45,7 +46,10 @@ async function measure(): Promise<void> {
   const progress = startProgress(
     [
       { name: 'database', estimateMs: clusterEstimateMs },
-      ...variants.map(({ cell, settings, estimateMs }) => ({ name: nameOf(cell, settings), estimateMs })),
+      ...groups.map((group) => ({
+        name: nameOf(group),
+        estimateMs: group.reduce((sum, { estimateMs }) => sum + estimateMs, 0),
+      })),
     ],
     process.stderr,
   );
@@ -56,10 +60,10 @@ async function measure(): Promise<void> {
     try {
       const program = await bundleProgram(serverEntry, folder);
       const environment = await readEnvironment(cluster.sql, cluster.kind);
-      for (const variant of variants) {
+      for (const group of groups) {
         stopping.signal.throwIfAborted();
         progress.done();
-        await runVariant(variant, {
+        await runVariants(group, {
           cluster,
           program,
           environment,
@@ -77,10 +81,14 @@ async function measure(): Promise<void> {
   }
 }
 
-function nameOf(cell: string, settings: Readonly<Record<string, number | string>>): string {
-  return `${cell} ${Object.entries(settings)
-    .map(([name, value]) => `${name.replaceAll('_', ' ')} ${value}`)
-    .join(', ')}`;
+/** The cell with its settings; where those of several differ, with the values of all. */
+function nameOf(group: readonly [Variant, ...Variant[]]): string {
+  const [{ cell, settings }] = group;
+  const parts = Object.keys(settings).map((name) => {
+    const values = new Set(group.map((variant) => variant.settings[name]));
+    return `${name.replaceAll('_', ' ')} ${[...values].join(' and ')}`;
+  });
+  return `${cell} ${parts.join(', ')}`;
 }
 
 let code = 0;

@@ -9,7 +9,7 @@ import { rateEstimateMs, rateRounds, roundMs, warmUpMs } from './sizes.ts';
 const connections = 4;
 /** Keys stored before the rounds. */
 const sizes: Readonly<Record<LoadSize, readonly number[]>> = {
-  smoke: [1_000],
+  smoke: [1_000, 2_000],
   quick: [10_000, 100_000],
   usual: [10_000, 100_000, 1_000_000],
   full: [10_000, 100_000, 1_000_000, 10_000_000],
@@ -38,6 +38,7 @@ export const growth: Cell = {
       cell: 'growth',
       settings: { stored, due: due[options.size], connections },
       rounds,
+      takesTurns: true,
       // The sweep is driven by the benchmark, so that it runs in every round and in nothing else.
       env: { IDEMPOTENCY_SWEEP_MS: '86400000' },
       estimateMs: rateEstimateMs(options.size, 2, rounds) + (stored / fillRate) * 1_000,

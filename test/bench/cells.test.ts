@@ -9,7 +9,7 @@ import type { RawLine } from '../../bench/lines.ts';
 import { parseOptions, type RunOptions } from '../../bench/options.ts';
 import { renderTerminal } from '../../bench/report/blocks.ts';
 import { reportBlocks } from '../../bench/report/document.ts';
-import { runVariant } from '../../bench/run-variant.ts';
+import { groupsOf, runVariants } from '../../bench/run-variants.ts';
 import { bundleProgram } from '../../bench/stage/bundle.ts';
 import { type Cluster, openCluster } from '../../bench/stage/cluster.ts';
 import { serverEntry } from '../../bench/stage/server-process.ts';
@@ -53,6 +53,10 @@ function at(tree: unknown, path: string): unknown {
 }
 
 async function measure(variants: readonly Variant[]): Promise<Summary> {
+  return summarise(await linesOf(variants), ratios);
+}
+
+async function linesOf(variants: readonly Variant[]): Promise<RawLine[]> {
   const lines: RawLine[] = [];
   const run = {
     cluster,
@@ -62,8 +66,8 @@ async function measure(variants: readonly Variant[]): Promise<Summary> {
     onLine: (line: RawLine) => lines.push(line),
     onPart: () => {},
   };
-  for (const variant of variants) await runVariant(variant, run);
-  return summarise(lines, ratios);
+  for (const group of groupsOf(variants)) await runVariants(group, run);
+  return lines;
 }
 
 /** Figures that every arm of a cell must have. */
@@ -128,10 +132,31 @@ test('a planted lost update is found, voids its arm alone and fails the run', as
   assert.ok(Number(failed[0]?.actual) < Number(failed[0]?.expected), 'an accepted edit is gone');
 });
 
-test('a comparison whose server does not start is told as a fault, and leaves no database behind', async () => {
-  const [variant] = variantsOf('http');
-  const summary = await measure([{ ...(variant as Variant), env: { DB_POOL_MAX: 'none' } }]);
-  assert.match(summary.variants[0]?.fault ?? '', /DB_POOL_MAX/);
+test('the rounds of comparisons that take turns run through all of them, forth and back', async () => {
+  const lines = await linesOf(variantsOf('growth', '--rounds', '2'));
+  const rounds = lines.flatMap((line) =>
+    line.type === 'round' ? [`${line.round}.${line.order} ${line.settings.stored} ${line.arm}`] : [],
+  );
+  assert.deepEqual(rounds, [
+    '1.1 1000 first_run',
+    '1.2 1000 replay',
+    '1.1 2000 first_run',
+    '1.2 2000 replay',
+    '2.1 2000 replay',
+    '2.2 2000 first_run',
+    '2.1 1000 replay',
+    '2.2 1000 first_run',
+  ]);
+});
+
+test('a comparison whose server does not start is told as a fault of all it takes turns with, and leaves no database behind', async () => {
+  const variants = variantsOf('growth').map((variant, index) => ({
+    ...variant,
+    env: index === 1 ? { DB_POOL_MAX: 'none' } : {},
+  }));
+  const summary = await measure(variants);
+  assert.equal(summary.variants.length, 2);
+  for (const { fault } of summary.variants) assert.match(fault ?? '', /DB_POOL_MAX/);
   const left = await cluster.sql`select datname from pg_database where starts_with(datname, 'bench_')`;
   assert.deepEqual([...left], []);
 });
