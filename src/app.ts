@@ -222,7 +222,7 @@ export function createApp(parts: AppParts): App {
   };
 
   const answerPreflight = (req: IncomingMessage, allow: readonly string[]): Reply | undefined => {
-    const { origin } = req.headers;
+    const origin = originOf(req);
     if (req.method !== 'OPTIONS' || origin === undefined || parts.limits.corsOrigins.length === 0) return undefined;
     return {
       status: 204,
@@ -296,14 +296,15 @@ export function createApp(parts: AppParts): App {
   function withEveryHeader(req: IncomingMessage, headers: Reply['headers'], traceId: string): Record<string, string> {
     return {
       ...headers,
-      ...corsHeaders(parts.limits.corsOrigins, req.headers.origin, headers.Vary),
+      ...corsHeaders(parts.limits.corsOrigins, originOf(req), headers.Vary),
       'X-Trace-Id': traceId,
     };
   }
 
   function send(req: IncomingMessage, res: ServerResponse, reply: Reply, traceId: string): void {
     const closes = leaving.signal.aborted || reply.status === 408 || reply.status === 413;
-    const headers = { ...withEveryHeader(req, reply.headers, traceId), ...(closes ? { Connection: 'close' } : {}) };
+    const headers = withEveryHeader(req, reply.headers, traceId);
+    if (closes) headers.Connection = 'close';
     sendReply(res, { ...reply, headers }, req.method === 'HEAD');
     if (reply.status === 408 || reply.status === 413) linger(req);
   }
@@ -324,6 +325,11 @@ export function createApp(parts: AppParts): App {
     });
     if (cause !== undefined) parts.log.error('request failed', { trace_id: traceId, ...errorFields(cause) });
   }
+}
+
+/** Of the two forms that Node makes of a head, each when it is first asked for, only `headersDistinct` is used here. */
+function originOf(req: IncomingMessage): string | undefined {
+  return req.headersDistinct.origin?.join(', ');
 }
 
 function overloaded() {

@@ -21,8 +21,9 @@ const text = (status: number, line: string) => openReply(status, 'text/plain; ch
 
 /** `/healthz`: the process runs. `/readyz`: it takes work; 503 while it drains or the database is away. */
 export function healthRoutes(db: Database, isDraining: () => boolean): OpenRoute[] {
+  const ok = text(200, 'ok');
   return [
-    { path: '/healthz', answer: () => text(200, 'ok') },
+    { path: '/healthz', answer: () => ok },
     {
       path: '/readyz',
       async answer() {

@@ -8,13 +8,13 @@ export class ClientGone extends Error {
 
 /** True when the request announces a body (RFC 9112 §6.3); an announced length of zero is none. */
 export function announcesBody(req: IncomingMessage): boolean {
-  const length = req.headers['content-length'];
-  return req.headers['transfer-encoding'] !== undefined || (length !== undefined && Number(length) > 0);
+  const length = req.headersDistinct['content-length']?.[0];
+  return req.headersDistinct['transfer-encoding'] !== undefined || (length !== undefined && Number(length) > 0);
 }
 
 /** The length that the head announces, or undefined (chunked). */
 export function announcedLength(req: IncomingMessage): number | undefined {
-  const length = req.headers['content-length'];
+  const length = req.headersDistinct['content-length']?.[0];
   return length === undefined ? undefined : Number(length);
 }
 

@@ -30,8 +30,8 @@ export function checkBodyHeaders(route: ApiRoute, req: IncomingMessage, maxBodyB
     if (announcesBody(req)) throw problem('unexpected_body');
     return undefined;
   }
-  const media = parseMediaType(req.headers['content-type']);
-  const encoding = req.headers['content-encoding'];
+  const media = parseMediaType(req.headersDistinct['content-type']?.[0]);
+  const encoding = req.headersDistinct['content-encoding']?.join(', ');
   const isPlain = encoding === undefined || encoding.trim().toLowerCase() === 'identity';
   if (media?.essence !== route.mediaType || !media.isUtf8 || !isPlain) {
     const accepts = route.mounted.procedure.method === 'PATCH' ? 'Accept-Patch' : 'Accept';
