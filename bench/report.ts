@@ -7,13 +7,16 @@ import { renderMarkdown, renderTerminal } from './report/blocks.ts';
 import { drawChart } from './report/chart.ts';
 import { failureBlocks, frontBlocks, reportBlocks } from './report/document.ts';
 import { type FuzzRun, fuzzBlocks } from './report/fuzz.ts';
-import { withHeadline } from './report/headline.ts';
+import { headline } from './report/headline.ts';
+import { withMadePart } from './report/made-part.ts';
+import { sizingBlocks } from './report/sizing.ts';
 import { jsonOf } from './statistics/json.ts';
 import type { Summary } from './statistics/summary.ts';
 
 /*
  * The third of three programs: reads statistics from the file it is given, or from standard input; shows them on the
- * terminal (`--json`: as one object) and with `--out DIR` writes DIR/results.md with its charts, and the headline of the README beside DIR. Exit code 1: a check failed.
+ * terminal (`--json`: as one object) and with `--out DIR` writes DIR/results.md with its charts, and the parts
+ * of DIR/operations.md and of the README beside DIR that are made of figures. Exit code 1: a check failed.
  */
 
 const { values, positionals } = parseArgs({
@@ -45,11 +48,14 @@ if (out !== undefined) {
     join(out, 'results.md'),
     `# Results\n\n${renderMarkdown(document, (chart) => `results/${chart.name}.svg`)}`,
   );
-  // Its sentence is made of the same figures.
-  const readme = join(dirname(out), 'README.md');
-  if (existsSync(readme)) {
-    const chart = relative(dirname(out), join(folder, 'locking.svg'));
-    writeFileSync(readme, withHeadline(readFileSync(readme, 'utf8'), summary, chart));
+  // Parts of other documents are made of the same figures.
+  const chart = relative(dirname(out), join(folder, 'locking.svg'));
+  const sizing = renderMarkdown(sizingBlocks(summary), () => undefined);
+  for (const [file, part] of [
+    [join(dirname(out), 'README.md'), headline(summary, chart)],
+    [join(out, 'operations.md'), sizing.trim() === '' ? undefined : sizing],
+  ] as const) {
+    if (existsSync(file)) writeFileSync(file, withMadePart(readFileSync(file, 'utf8'), part));
   }
 }
 

@@ -1,5 +1,5 @@
 import { createHash, randomInt, randomUUID } from 'node:crypto';
-import type { Arm, Cell, CellOptions, Check, Measured, Prepared } from '../cell.ts';
+import type { Arm, Cell, CellOptions, Check, Measured, Metrics, Prepared } from '../cell.ts';
 import type { LoadSize } from '../options.ts';
 import { calibrate, fire, type Shot } from '../stage/fire.ts';
 import { type Stage, tenant } from '../stage/stage.ts';
@@ -18,6 +18,8 @@ const sizes: Readonly<Record<LoadSize, readonly number[]>> = {
 const due: Readonly<Record<LoadSize, number>> = { smoke: 500, quick: 20_000, usual: 30_000, full: 100_000 };
 /** A round is shorter than that of a rate: what is due must last for it. */
 const shorter = 0.5;
+/** What a row takes of its page beside itself. */
+const linePointerBytes = 4;
 /** Rows a second that are filled in, for the estimate. */
 const fillRate = 60_000;
 
@@ -49,6 +51,7 @@ export const growth: Cell = {
 
 async function prepare(stage: Stage, { size }: CellOptions, stored: number): Promise<Prepared> {
   await fillKeys(stage, stored);
+  const bytesPerKey = await sizeOfKeys(stage);
   const toClaim = (): Shot => ({
     method: 'POST',
     path: '/v1/orders',
@@ -58,13 +61,15 @@ async function prepare(stage: Stage, { size }: CellOptions, stored: number): Pro
   const toReplay = (): Shot => ({ ...toClaim(), headers: { 'Idempotency-Key': storedKey(randomInt(stored) + 1) } });
   let firstRuns = 0;
   let unexpected = 0;
-  const count = (arm: string) => (measured: Measured) => {
-    for (const [status, times] of Object.entries(measured.statuses)) {
-      if (status !== '201') unexpected += times;
-      else if (arm === 'first_run') firstRuns += times;
-    }
-    return measured;
-  };
+  const count =
+    (arm: string) =>
+    <M extends Measured>(measured: M): M => {
+      for (const [status, times] of Object.entries(measured.statuses)) {
+        if (status !== '201') unexpected += times;
+        else if (arm === 'first_run') firstRuns += times;
+      }
+      return measured;
+    };
   const arms = (['first_run', 'replay'] as const).map((name): Arm => {
     const shot = name === 'replay' ? toReplay : toClaim;
     const volley = {
@@ -86,7 +91,12 @@ async function prepare(stage: Stage, { size }: CellOptions, stored: number): Pro
         await stage.server.ask({ kind: 'sweep', on: true });
         const fired = count(name)(await fire({ ...volley, amount }));
         const { swept } = await stage.server.ask({ kind: 'sweep', on: false });
-        return { ...fired, metrics: { ...fired.metrics, swept_rows: swept, due_left: await countDue(stage) } };
+        const sweeping = {
+          swept_rows: swept,
+          swept_per_s: (swept * 1_000) / fired.wallMs,
+          due_left: await countDue(stage),
+        };
+        return { ...fired, metrics: { ...fired.metrics, ...sweeping, ...bytesPerKey } };
       },
     };
   });
@@ -122,11 +132,30 @@ async function fillKeys(stage: Stage, stored: number): Promise<void> {
         now() - age, now() - age + interval '25 hours', now() - age + interval '25 hours', i.status, i.headers, i.body
       from idem i, generate_series(${from}::int, ${Math.min(stored, from + batch - 1)}::int) n,
         lateral (select (n % 86400) * interval '1 second' as age) ages
-      where i.tenant = ${tenant} and i.key = 'model'
-      order by 2`;
+      where i.tenant = ${tenant} and i.key = 'model'`;
   }
   await sql`vacuum (analyze) idem`;
   await sql`checkpoint`;
+}
+
+/**
+ * What a stored key takes on disk, its index entries and the room that is left for its second version included; and what its
+ * row without the answer takes at least, both in bytes; and the share of dead rows at which autovacuum comes.
+ */
+async function sizeOfKeys(stage: Stage): Promise<Metrics> {
+  type Sizes = { key_bytes: number; tombstone_bytes: number; vacuum_scale_factor: number };
+  const [row] = await stage.database.sql<Sizes[]>`
+    with total as (select count(*) as keys from idem), one as (
+      select pg_column_size(row(tenant, key, fingerprint, state, fencing_token, attempt, lease_until, created_at, expires_at,
+        sweep_at, status)) + ${linePointerBytes} as bytes
+      from idem where tenant = ${tenant} and key = ${storedKey(1)}
+    )
+    select (pg_total_relation_size('idem') / keys)::float8 as key_bytes,
+      (one.bytes + pg_indexes_size('idem') / keys)::float8 as tombstone_bytes,
+      (select option_value::float8 from pg_class, pg_options_to_table(reloptions)
+        where oid = 'idem'::regclass and option_name = 'autovacuum_vacuum_scale_factor') as vacuum_scale_factor
+    from total, one`;
+  return row ?? {};
 }
 
 /** Tops up what the sweep has to do: half of it loses its answer, the other half (a month old) is deleted. */

@@ -18,12 +18,14 @@ export function formatMs(ms: number): string {
   return ms >= 1_000 ? `${formatNumber(ms / 1_000)} s` : `${formatNumber(ms)} ms`;
 }
 
-/** Bytes in powers of 1,000: `412 B`, `1.02 kB`, `3.4 MB`. */
+const byteUnits = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'];
+
+/** Bytes in powers of 1,000: `412 B`, `1.02 kB`, `3.40 MB`. */
 export function formatBytes(bytes: number): string {
   if (!Number.isFinite(bytes)) return noFigure;
-  if (bytes >= 1e6) return `${formatNumber(bytes / 1e6)} MB`;
-  if (bytes >= 1e3) return `${formatNumber(bytes / 1e3)} kB`;
-  return `${formatNumber(bytes)} B`;
+  const power = byteUnits.findLastIndex((_, index) => bytes >= 1_000 ** index);
+  const index = Math.max(power, 0);
+  return `${formatNumber(bytes / 1_000 ** index)} ${byteUnits[index]}`;
 }
 
 /** `7.1 times`. */

@@ -76,7 +76,7 @@ const needed: Readonly<Record<string, readonly string[]>> = {
   contention: ['wall_ms', 'edits_kept', 'model_calls', 'tokens_paid', 'tokens_wasted'],
   keys: ['goodput_per_s', 'p50_ms', 'p99_ms', 'node_cpu_us_per_request', 'wal_bytes_per_request'],
   tags: ['goodput_per_s', 'wire_bytes_per_request', 'node_cpu_us_per_request'],
-  growth: ['p50_ms', 'p99_ms', 'swept_rows'],
+  growth: ['p50_ms', 'p99_ms', 'swept_per_s', 'key_bytes', 'tombstone_bytes', 'vacuum_scale_factor'],
   streams: ['first_byte.p99_ms', 'lag.p50_ms', 'event_rows_per_answer', 'wal_bytes_per_request'],
   http: ['goodput_per_s', 'node_cpu_us_per_request'],
   overload: ['goodput_per_s', 'p99_ms'],

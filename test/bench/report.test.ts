@@ -6,7 +6,9 @@ import { alignTable, heading, points, renderMarkdown, renderTerminal, table, tex
 import { drawChart } from '../../bench/report/chart.ts';
 import { failureBlocks, frontBlocks, reportBlocks } from '../../bench/report/document.ts';
 import { formatBytes, formatMs, formatNumber } from '../../bench/report/format.ts';
-import { withHeadline } from '../../bench/report/headline.ts';
+import { headline } from '../../bench/report/headline.ts';
+import { withMadePart } from '../../bench/report/made-part.ts';
+import { sizingBlocks } from '../../bench/report/sizing.ts';
 import { summarise } from '../../bench/statistics/summary.ts';
 import { checkLine, roundLine } from './lines.ts';
 
@@ -122,12 +124,29 @@ test('the sentence of the README is made of the figures, and void ones make none
     }),
   ];
   const readme = 'before\n<!-- made by npm run bench -->\nold\n<!-- end -->\nafter\n';
-  const made = withHeadline(readme, summarise(lines, ratios), 'docs/results/locking.svg');
+  const headlineOf = (from: typeof lines) => headline(summarise(from, ratios), 'docs/results/locking.svg');
+  const made = withMadePart(readme, headlineOf(lines));
   assert.match(made, /^before\n<!-- made by npm run bench -->\n\n!\[[^\]]*\]\(docs\/results\/locking\.svg\)/);
   assert.match(made, /\*\*8\.15 s\*\* with row locks, \*\*1\.07 s\*\* with versions; .* 7\.01 s and 23 ms\./);
   assert.match(made, /<!-- end -->\nafter\n$/);
   assert.doesNotMatch(made, /old/);
   const failed = checkLine({ cell: 'locking', settings: { writers: 40, pool: 5, llm_ms: 1_000 }, ok: false });
-  assert.equal(withHeadline(readme, summarise([...lines, failed], ratios), 'x.svg'), readme);
-  assert.equal(withHeadline('no marks', summarise(lines, ratios), 'x.svg'), 'no marks');
+  assert.equal(withMadePart(readme, headline(summarise([...lines, failed], ratios), 'x.svg')), readme);
+  assert.equal(withMadePart('no marks', headlineOf(lines)), 'no marks');
+});
+
+test('what keys need over a day follows from what one needs', () => {
+  const settings = { stored: 1_000, due: 10, connections: 4 };
+  const growth = roundLine({
+    cell: 'growth',
+    settings,
+    arm: 'first_run',
+    metrics: { key_bytes: 1_100, tombstone_bytes: 300, swept_per_s: 10_000, vacuum_scale_factor: 0.02 },
+  });
+  const keyed = roundLine({ cell: 'keys', arm: 'keyed', metrics: { requests: 10, wal_bytes: 12_000 } });
+  const shown = renderMarkdown(sizingBlocks(summarise([growth, keyed], ratios)), () => undefined);
+  const row = shown.split('\n').find((line) => line.startsWith('| 100,000,000 '));
+  assert.equal(row, '| 100,000,000 | 1,157 | 110 GB | 900 GB | 120 GB | 23.1 % |');
+  assert.match(shown, /2 dead rows .* when 2 % of the table are dead: about 3\.23 times a day/);
+  assert.deepEqual(sizingBlocks(summarise([keyed], ratios)), []);
 });

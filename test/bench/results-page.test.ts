@@ -19,7 +19,7 @@ function run(program: string, ...args: string[]): string {
   return stdout;
 }
 
-test('docs/results.md, its charts and the README’s sentence are what the raw lines give', (t) => {
+test('docs/results.md, its charts, the README’s sentence and the table of docs/operations.md are what the raw lines give', (t) => {
   const results = join(project, 'docs/results');
   const folder = temporaryFolder();
   atEnd(t, () => rmSync(folder, { recursive: true }));
@@ -28,10 +28,10 @@ test('docs/results.md, its charts and the README’s sentence are what the raw l
     JSON.parse(readFileSync(join(results, 'statistics.json'), 'utf8')),
   );
   mkdirSync(join(folder, 'docs/results'), { recursive: true });
-  copyFileSync(join(project, 'README.md'), join(folder, 'README.md'));
+  const files = ['README.md', 'docs/operations.md', 'docs/results.md'];
+  for (const file of files.slice(0, 2)) copyFileSync(join(project, file), join(folder, file));
   cpSync(join(results, 'fuzz.json'), join(folder, 'docs/results/fuzz.json'));
   run('bench/report.ts', join(results, 'statistics.json'), '--out', join(folder, 'docs'));
-  const files = ['README.md', 'docs/results.md'];
   const charts = readdirSync(results).filter((name) => name.endsWith('.svg'));
   assert.ok(charts.length > 0);
   for (const file of [...files, ...charts.map((name) => `docs/results/${name}`)]) {
